@@ -10,18 +10,24 @@ lease_init(Lease *lease, gint64 timeout_us)
     *lease = (Lease){.duration_us = timeout_us - LEASE_MARGIN_US};
 }
 
-gboolean
-lease_answered(Lease *lease, gint64 sent_us, gboolean is_write)
+void
+lease_set_timeout(Lease *lease, gint64 timeout_us)
 {
-    gint64 deadline_us = sent_us + lease->duration_us;
+    lease->duration_us = timeout_us - LEASE_MARGIN_US;
+}
+
+gboolean
+lease_answered(Lease *lease, gint64 sent_us, gint64 touched_us, gboolean is_write)
+{
+    gint64 deadline_us = touched_us + lease->duration_us;
 
     if (!is_write)
         return FALSE;
     lease->is_renewing = FALSE;
+    lease->renewal_us = sent_us + LEASE_RENEWAL_US;
     if (lease->deadline_us != 0 && deadline_us < lease->deadline_us + LEASE_STEP_US)
         return FALSE;
     lease->deadline_us = deadline_us;
-    lease->renewal_us = sent_us + LEASE_RENEWAL_US;
     return TRUE;
 }
 

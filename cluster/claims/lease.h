@@ -4,11 +4,14 @@
 /* The lease: until when the engine certainly keeps the nodes of this host's session.
  *
  * Only a committed write proves that the session lives: a server that is cut off from the others
- * still answers pings and reads. The engine ends a session of time-out T at the earliest T minus
- * one and a half of its ticks after it got the last message, and a commit proves that it got the
- * message not before it was sent. So the lease ends T - LEASE_MARGIN after the last committed write
- * was sent, for ticks of up to two seconds, and with two seconds to spare, in which the lock
- * service notifies its clients that their locks are lost.
+ * still answers pings and reads. But the servers count the session's time-out T from a time before
+ * that write, which comes with its answer as `touched_us`: engine/touches.h derives it. They end
+ * the session at touched_us + T at the earliest. The lease ends LEASE_MARGIN before that: two
+ * seconds, in which the lock service notifies its clients that their locks are lost, and half a
+ * second for timers and for clocks that are not equally fast.
+ *
+ * While this process runs and is answered promptly, `touched_us` is at most LEASE_TOUCH_AGE before
+ * the write was sent.
  *
  * The host node is written again every LEASE_RENEWAL while there are claims, but only if the lock
  * service has answered since the last time: while it is stopped, it can't notify its clients, and
@@ -20,9 +23,13 @@
 
 #include <glib.h>
 
-#define LEASE_MARGIN_US  (G_GINT64_CONSTANT(5) * G_USEC_PER_SEC)
-#define LEASE_RENEWAL_US (G_GINT64_CONSTANT(2) * G_USEC_PER_SEC)
-#define LEASE_STEP_US    (G_USEC_PER_SEC / 10)
+#define LEASE_MARGIN_US    (G_GINT64_CONSTANT(5) * G_USEC_PER_SEC / 2)
+#define LEASE_TOUCH_AGE_US (G_GINT64_CONSTANT(5) * G_USEC_PER_SEC / 2)
+#define LEASE_RENEWAL_US   (G_GINT64_CONSTANT(2) * G_USEC_PER_SEC)
+#define LEASE_STEP_US      (G_USEC_PER_SEC / 10)
+
+/* With a shorter time-out, one renewal that fails would be the end of the lease. */
+#define LEASE_TIMEOUT_MIN_US (LEASE_MARGIN_US + LEASE_TOUCH_AGE_US + 2 * LEASE_RENEWAL_US)
 
 typedef struct {
     gint64 duration_us; /* T - LEASE_MARGIN */
@@ -36,10 +43,14 @@ typedef struct {
 /* Begins without a lease. `timeout_us` is that of the session, and larger than LEASE_MARGIN_US. */
 void lease_init(Lease *lease, gint64 timeout_us);
 
-/* An operation that was sent at this time was answered: only a write extends the lease. Returns
+/* Another session begins, or the time-out of this one has changed. It counts from the next write
+ * on. */
+void lease_set_timeout(Lease *lease, gint64 timeout_us);
+
+/* An operation that was sent at `sent_us` was answered: only a write extends the lease. Returns
  * whether the deadline has moved, so that the lock service has to be notified. It moves by
  * LEASE_STEP at least, so not with each of many commits. */
-gboolean lease_answered(Lease *lease, gint64 sent_us, gboolean is_write);
+gboolean lease_answered(Lease *lease, gint64 sent_us, gint64 touched_us, gboolean is_write);
 
 /* Returns a serial number for a message with the deadline, which the lock service acknowledges.
  */

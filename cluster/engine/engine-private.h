@@ -9,6 +9,7 @@
 #include <zookeeper/zookeeper.h>
 
 #include "engine.h"
+#include "touches.h"
 
 struct Engine {
     gboolean is_freed; /* by its owner, in a callback */
@@ -25,6 +26,9 @@ struct Engine {
     EngineState state;
     EngineState reported_state;
     gint64 connected_us; /* g_get_monotonic_time(), of the current connection */
+    gint64 answered_us;  /* the same, of the last answer */
+    gint64 last_sent_us; /* the same, of the last operation */
+    Touches touches;
     guint n_servers;
     guint n_failed;   /* attempts at a connection, since the last one that lasted */
     guint n_given_up; /* those of them that got no answer, since the last connection */
@@ -41,6 +45,7 @@ typedef struct {
     gpointer data;
     gint64 sent_us;
     gint64 sent_monotonic_us;
+    gint64 touched_us; /* if it is a write that is committed */
     EngineResult refused_with;
     /* Of a multi request: */
     guint n_parts;
@@ -77,6 +82,8 @@ void engine_request_children(
     Engine *self, const char *path, gboolean watches, EngineCallback callback, gpointer data);
 void engine_request_delete(Engine *self, const char *path, EngineCallback callback, gpointer data);
 void engine_request_sync(Engine *self, const char *path, EngineCallback callback, gpointer data);
+/* OK: `version`. */
+void engine_request_exists(Engine *self, const char *path, EngineCallback callback, gpointer data);
 
 /* Parts of a transaction, in a fixed array with space for `n` of them. */
 typedef struct {

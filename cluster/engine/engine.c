@@ -124,6 +124,8 @@ engine_operation_sent(EngineOperation *operation, Engine *self, int r)
 {
     g_assert(!self->is_freed);
     operation->engine = self;
+    operation->touched_us = touches_get_us(&self->touches, operation->sent_us);
+    self->last_sent_us = operation->sent_monotonic_us;
     /* The client has several errors for requests after the end of the session. */
     if (r != ZOK)
         operation->refused_with = is_unrecoverable(self->zh) ? ENGINE_SESSION_LOST : result_of(r);
@@ -136,17 +138,30 @@ answer(EngineOperation *operation, EngineAnswer *what)
 {
     operation->engine = NULL;
     what->sent_us = operation->sent_us;
+    what->touched_us = operation->touched_us;
     if (what->result != ENGINE_OK)
         g_debug("operation ends: %s", result_names[what->result]);
     operation->callback(what, operation->data);
 }
 
+static void
+note_answer(Engine *self, EngineOperation *operation)
+{
+    self->answered_us = g_get_monotonic_time();
+    touches_answered(&self->touches, operation->sent_us, boot_time_get_us());
+    operation->touched_us = MAX(operation->touched_us, self->touches.connected_us);
+}
+
 void
 engine_operation_complete(EngineOperation *operation, EngineAnswer *what, int r)
 {
-    if (operation->engine != NULL) {
-        g_queue_unlink(&operation->engine->pending, &operation->link);
+    Engine *self = operation->engine;
+
+    if (self != NULL) {
+        g_queue_unlink(&self->pending, &operation->link);
         what->result = result_of(r);
+        if (what->result != ENGINE_CONNECTION_LOST && what->result != ENGINE_SESSION_LOST)
+            note_answer(self, operation);
         answer(operation, what);
     }
     operation_free(operation);
@@ -192,7 +207,10 @@ update_state(Engine *self)
         memcpy(self->session.password, id->passwd, sizeof(self->session.password));
         self->connected_us = g_get_monotonic_time();
         self->n_given_up = 0;
+        touches_connected(&self->touches, zookeeper_source_get_begun_us(self->source));
     }
+    if (self->state != ENGINE_CONNECTED)
+        touches_disconnected(&self->touches);
 }
 
 /* With a random part, since all hosts lose the servers at the same time. */
@@ -282,7 +300,26 @@ patience_ends(gint64 since, gpointer data)
     if (self->pending.length == 0)
         return -1;
     oldest = self->pending.head->data;
-    return MAX(oldest->sent_monotonic_us, self->connected_us) + timeout_us / ANSWER_SHARE;
+    return MAX(MAX(oldest->sent_monotonic_us, self->connected_us), self->answered_us) +
+           timeout_us / ANSWER_SHARE;
+}
+
+static void
+on_kept(G_GNUC_UNUSED const EngineAnswer *answer, G_GNUC_UNUSED gpointer data)
+{
+}
+
+/* What is pending will be answered, and then it is time again. */
+static gint64
+keep(gpointer data)
+{
+    Engine *self = data;
+
+    if (self->state != ENGINE_CONNECTED || self->is_freed || self->pending.length > 0)
+        return G_MAXINT64;
+    if (g_get_monotonic_time() >= self->last_sent_us + ENGINE_READ_US)
+        engine_request_exists(self, self->root, on_kept, NULL);
+    return self->last_sent_us + ENGINE_READ_US;
 }
 
 static const ZookeeperSourceHooks hooks = {
@@ -291,6 +328,7 @@ static const ZookeeperSourceHooks hooks = {
     .gave_up = on_gave_up,
     .is_ready = is_ready,
     .patience_ends = patience_ends,
+    .keep = keep,
 };
 
 /* Names have two components below a bucket, and claims are below names. */

@@ -15,8 +15,10 @@
  *
  * A callback may free the Engine, and may start operations if the answer is not SESSION_LOST.
  *
- * The connection: a server that does not answer for a fifth of the session's timeout is left for
- * the next one, with the same session; a server that answers pings may still be cut off from the
+ * The connection: a server that has pending operations and answers none of them for a fifth of the
+ * session's timeout is left for the next one, with the same session. While nothing else is sent,
+ * something is read every ENGINE_READ_US, since the servers count the time-out of a session from
+ * what they got from it: see touches.h. A server that answers pings may still be cut off from the
  * others, and only an answered operation proves that it is not. When all servers have failed, there
  * is a pause before they are tried again: 50 ms, and twice as long each time, up to 1 s. The loss
  * of one server causes none. Nothing in here blocks except engine_new(), which looks up host names
@@ -30,6 +32,8 @@
 #include <glib.h>
 
 #include "paths.h"
+
+#define ENGINE_READ_US G_USEC_PER_SEC
 
 typedef struct Engine Engine;
 
@@ -71,6 +75,9 @@ typedef struct {
     EngineResult result;
     /* CLOCK_BOOTTIME in us, at or before the moment the operation was sent. */
     gint64 sent_us;
+    /* The same clock: if the operation is a write that was committed, the servers count the
+     * time-out of the session from this time on, or from a later one. */
+    gint64 touched_us;
     /* The rest is set only if the result is ENGINE_OK, and as described for the operation. */
     gint32 version;
     guint64 block;

@@ -23,7 +23,7 @@ typedef struct {
 } Making;
 
 static void
-making_end(Making *making, EngineResult result, gint64 sent_us)
+making_end(Making *making, EngineResult result, const EngineAnswer *last)
 {
     EngineCallback callback = making->callback;
     gpointer data = making->data;
@@ -31,7 +31,9 @@ making_end(Making *making, EngineResult result, gint64 sent_us)
     g_ptr_array_unref(making->paths);
     g_free(making->text);
     g_free(making);
-    callback(&(EngineAnswer){.result = result, .sent_us = sent_us}, data);
+    callback(
+        &(EngineAnswer){.result = result, .sent_us = last->sent_us, .touched_us = last->touched_us},
+        data);
 }
 
 static void on_made(const EngineAnswer *answer, gpointer data);
@@ -55,7 +57,7 @@ on_made(const EngineAnswer *answer, gpointer data)
     gboolean is_last = making->next + 1 == making->paths->len;
 
     if (is_made && is_last) {
-        making_end(making, ENGINE_OK, answer->sent_us);
+        making_end(making, ENGINE_OK, answer);
     } else if (is_made) {
         making->next++;
         make_next(making);
@@ -63,7 +65,7 @@ on_made(const EngineAnswer *answer, gpointer data)
         making->next = 0;
         make_next(making);
     } else {
-        making_end(making, answer->result, answer->sent_us);
+        making_end(making, answer->result, answer);
     }
 }
 
@@ -142,7 +144,8 @@ typedef struct {
 static void
 joining_end(Joining *joining, const EngineAnswer *answer, EngineResult result)
 {
-    EngineAnswer what = {.result = result, .sent_us = answer->sent_us};
+    EngineAnswer what = {
+        .result = result, .sent_us = answer->sent_us, .touched_us = answer->touched_us};
 
     if (result == ENGINE_OK)
         what.text = joining->instance;

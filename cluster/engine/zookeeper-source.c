@@ -5,6 +5,8 @@
 
 #include <sys/socket.h>
 
+#include "boot-time.h"
+
 typedef struct {
     GSource parent;
     zhandle_t *zh;
@@ -14,6 +16,7 @@ typedef struct {
     gpointer fd_tag;
     GIOCondition waits_for;
     gint64 since_us; /* when the connection with this descriptor was begun */
+    gint64 begun_us; /* the same, by CLOCK_BOOTTIME */
     gint64 patience_us;
     gint64 wakes_us;
     gint64 connects_us; /* not before this */
@@ -52,6 +55,7 @@ static gint64
 run_interest(ZookeeperSource *self)
 {
     gint64 now_us = g_get_monotonic_time();
+    gint64 begun_us = boot_time_get_us();
     struct timeval timeout = {0};
     int fd = -1, interest = 0, r;
 
@@ -72,6 +76,8 @@ run_interest(ZookeeperSource *self)
         note_loss(self);
         return now_us;
     }
+    if (fd != self->fd)
+        self->begun_us = begun_us;
     wait_for(self, fd, interest);
     return now_us + timeout.tv_sec * G_USEC_PER_SEC + timeout.tv_usec;
 }
@@ -80,9 +86,9 @@ static gboolean
 zookeeper_source_prepare(GSource *source, int *timeout_ms)
 {
     ZookeeperSource *self = (ZookeeperSource *)source;
-    gint64 now_us;
+    gint64 now_us, keep_us = self->hooks->keep(self->data);
 
-    self->wakes_us = run_interest(self);
+    self->wakes_us = MIN(run_interest(self), keep_us);
     self->patience_us = self->fd < 0 ? -1 : self->hooks->patience_ends(self->since_us, self->data);
     if (self->patience_us >= 0)
         self->wakes_us = MIN(self->wakes_us, self->patience_us);
@@ -173,6 +179,12 @@ void
 zookeeper_source_pause(GSource *source, gint64 until_us)
 {
     ((ZookeeperSource *)source)->connects_us = until_us;
+}
+
+gint64
+zookeeper_source_get_begun_us(GSource *source)
+{
+    return ((ZookeeperSource *)source)->begun_us;
 }
 
 void

@@ -24,6 +24,9 @@ typedef struct {
     /* When (g_get_monotonic_time()) the server will have been silent for too long: then it is left
      * for the next one. -1: never. `since` is when the connection was begun. */
     gint64 (*patience_ends)(gint64 since, gpointer data);
+    /* Sends something if nothing was sent for too long. Returns when (g_get_monotonic_time()) to
+     * call it again. */
+    gint64 (*keep)(gpointer data);
 } ZookeeperSourceHooks;
 
 /* Attaches a source to `context` (NULL: the default context), which borrows everything. The caller
@@ -36,6 +39,9 @@ GSource *zookeeper_source_attach(zhandle_t *zh,
 /* The next attempt at a connection is not made before `until` (g_get_monotonic_time()). To be
  * called by `lost`: else the next attempt is made immediately. */
 void zookeeper_source_pause(GSource *source, gint64 until);
+
+/* When the current connection was begun, by CLOCK_BOOTTIME in us, or earlier. */
+gint64 zookeeper_source_get_begun_us(GSource *source);
 
 /* Closes the connection without closing the session. */
 void zookeeper_source_disconnect(GSource *source);

@@ -248,7 +248,7 @@ session_check_answer(Session *session, const EngineAnswer *answer, gboolean is_w
         lease_renewal_failed(&session->lease);
         return TRUE;
     }
-    if (lease_answered(&session->lease, answer->sent_us, is_write)) {
+    if (lease_answered(&session->lease, answer->sent_us, answer->touched_us, is_write)) {
         if (session->is_ready) {
             session->state = CLUSTER_STATE_ACTIVE;
             session->reason = CLUSTER_REASON_NONE;
@@ -425,7 +425,7 @@ on_connected(Session *session)
 {
     gint64 timeout_us = (gint64)engine_get_timeout_ms(session->engine) * 1000;
 
-    if (timeout_us < LEASE_MARGIN_US + 2 * LEASE_RENEWAL_US) {
+    if (timeout_us < LEASE_TIMEOUT_MIN_US) {
         if (is_first_failure(session))
             g_critical(
                 "the ZooKeeper servers allow sessions of only %.1f s, which is too short to keep "
@@ -434,7 +434,7 @@ on_connected(Session *session)
         end(session, CLUSTER_REASON_SHORT_SESSIONS);
         return;
     }
-    session->lease.duration_us = timeout_us - LEASE_MARGIN_US;
+    lease_set_timeout(&session->lease, timeout_us);
     g_clear_handle_id(&session->unreachable_source, g_source_remove);
     if (session->was_ready)
         become_ready(session, NULL);

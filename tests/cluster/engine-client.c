@@ -108,6 +108,32 @@ begin_renewals(void)
     engine_renew(engine, on_renewed, NULL);
 }
 
+/* ---- many renewals at the same moment; `version` is the number of those that were committed */
+
+static guint n_pending;
+static gint32 n_committed;
+
+static void
+on_one_of_many(const EngineAnswer *answer, gpointer data)
+{
+    EngineAnswer counted = *answer;
+
+    if (answer->result == ENGINE_OK)
+        n_committed++;
+    counted.version = n_committed;
+    if (--n_pending == 0)
+        on_answer(&counted, data);
+}
+
+static void
+renew_many(guint count, gpointer id)
+{
+    n_pending = count;
+    n_committed = 0;
+    for (guint i = 0; i < count; i++)
+        engine_renew(engine, on_one_of_many, id);
+}
+
 /* ---- commands */
 
 /* Returns whether the command was one of those about a name. */
@@ -155,6 +181,8 @@ run_command(char **words)
         engine_ensure_name(engine, words[2], (guint32)number(words[3]), words[4], on_answer, id);
     } else if (g_str_equal(command, "renew")) {
         engine_renew(engine, on_answer, id);
+    } else if (g_str_equal(command, "renew-many")) {
+        renew_many((guint)number(words[2]), id);
     } else if (g_str_equal(command, "block")) {
         engine_read_block(engine, words[2], on_answer, id);
     } else if (g_str_equal(command, "hosts")) {

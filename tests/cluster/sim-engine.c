@@ -363,7 +363,7 @@ expect_expiry(SimEngine *engine, Session *session)
 
     *expiry = (Expiry){engine, session, ++session->n_breaks};
     sim_loop_at(engine->loop,
-                session->last_commit_sent_us + SIM_SESSION_MIN_US +
+                session->last_commit_sent_us - SIM_TOUCH_AGE_US + SIM_TIMEOUT_US +
                     sim_range(engine->loop, 0, 5 * S),
                 on_expiry, expiry);
 }

@@ -7,8 +7,8 @@
  * answers reads from what it has applied; a session never reads an older state than before. A
  * server that is cut off from the others continues to answer reads, and defers writes until it is
  * connected again. A message in transit when a connection breaks is lost, or processed without an
- * answer until the session has another connection. A session without a working connection ends, at
- * the earliest 12 s after its last committed write was sent. */
+ * answer until the session has another connection. A session without a working connection ends
+ * SIM_TIMEOUT after the time of its last touch, at the earliest. */
 
 #pragma once
 
@@ -18,9 +18,10 @@
 #define SIM_NAMES   2
 #define SIM_SERVERS 3
 
-/* When a session with a time-out of 15 s ends at the earliest, after its last committed write was
- * sent. */
-#define SIM_SESSION_MIN_US (12 * S)
+/* The time-out of sessions, and how long before its last committed write a session was touched:
+ * cluster/engine/touches.h derives that this is the worst case. */
+#define SIM_TIMEOUT_US   (15 * S)
+#define SIM_TOUCH_AGE_US (5 * S / 2)
 
 typedef struct SimEngine SimEngine;
 typedef struct SimConnection SimConnection;

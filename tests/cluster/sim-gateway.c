@@ -3,8 +3,7 @@
 
 #include "sim-host-private.h"
 
-#define TURN_US    (3 * S)
-#define SESSION_US (15 * S)
+#define TURN_US (3 * S)
 
 static void run_part(SimHost *host, guint name);
 static void begin_connecting(SimHost *host);
@@ -176,7 +175,8 @@ on_result(gpointer data, const ClaimResult *result)
     if (pending->life != host->gateway_life || check_lease(host) ||
         pending->generation != part->generation)
         return;
-    if (lease_answered(&host->lease, pending->sent_us, pending->is_write))
+    if (lease_answered(&host->lease, pending->sent_us, pending->sent_us - SIM_TOUCH_AGE_US,
+                       pending->is_write))
         send_lease(host, CLUSTER_STATE_ACTIVE);
     claim_result(part->claim, result, host->loop->now_us);
     run_part(host, pending->name);
@@ -354,7 +354,8 @@ on_answered(gpointer data, G_GNUC_UNUSED const ClaimResult *result)
 
     if (pending->life != host->gateway_life || check_lease(host))
         return;
-    if (lease_answered(&host->lease, pending->sent_us, pending->is_write))
+    if (lease_answered(&host->lease, pending->sent_us, pending->sent_us - SIM_TOUCH_AGE_US,
+                       pending->is_write))
         send_lease(host, CLUSTER_STATE_ACTIVE);
 }
 
@@ -468,7 +469,7 @@ on_gateway_start(gpointer data)
     host->is_ready = FALSE;
     host->gateway_life++;
     host->last_turn = g_rand_int(host->loop->rand);
-    lease_init(&host->lease, SESSION_US);
+    lease_init(&host->lease, SIM_TIMEOUT_US);
     sim_host_timer_in(host, 1, host->gateway_life, 30 * MS, on_connect);
     sim_host_timer_in(host, 0, host->gateway_life, 100 * MS, on_lease_tick);
 }

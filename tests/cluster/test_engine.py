@@ -5,6 +5,7 @@
 
 import os
 import signal
+import time
 
 import tap
 from engines import EngineCase, name_path
@@ -220,6 +221,16 @@ class Operations(EngineCase):
         # Of the bucket's users, the user's names; for each name, its claims, its text, the claim's text.
         n_reads = 2 + 3 * 200
         self.assertGreaterEqual(found.version, n_reads // 64 - 1)
+
+    def test_a_server_with_much_to_do_is_not_left(self):
+        """The last answer comes later than a silent server is left, but there is no such silence."""
+        one = self.client(timeout_ms=2000).joined()
+        begin = time.monotonic()
+        answer = one.ask('renew-many', 30000)
+        taken = time.monotonic() - begin
+        self.assertEqual((answer.result, answer.version), ('OK', 30000), one.states)
+        self.assertEqual(one.states, ['CONNECTED'])
+        self.assertGreater(taken, 2 / 5, 'the server was too fast for this test')
 
     def test_a_scan_ends_with_the_limit(self):
         """Names that are not needed any more are not read."""

@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 from buses import Bus, end, environment, spawn, wait_exit
-from ensemble import Ensemble, Network, why_no_networks, why_no_servers
+from ensemble import SYNC_TICKS, TICK_MS, Ensemble, Network, why_no_networks, why_no_servers
 from harness import Client, ProcessClient, Service, wait_for
 from rawbus import RawClient
 
@@ -33,6 +33,7 @@ class Host:
     def __init__(self, name, place, servers, timeout=15, turn=1):
         self.name = name
         self.place = place
+        self.timeout = timeout
         self.bus = Bus()
         self.directory = tempfile.mkdtemp(prefix=f'weblocks-host-{name}-')
         self.config = os.path.join(self.directory, 'cluster.conf')
@@ -160,17 +161,25 @@ class HostsCase(unittest.TestCase):
     n_hosts = 3
     session_timeout = 15
     turn = 1
+    sync_ticks = SYNC_TICKS
+    tick_ms = TICK_MS
 
     @classmethod
     def setUpClass(cls):
         cls.network = cls.enterClassContext(Network())
-        cls.ensemble = cls.enterClassContext(Ensemble(cls.size, cls.network))
+        cls.ensemble = cls.enterClassContext(
+            Ensemble(cls.size, cls.network, cls.sync_ticks, cls.tick_ms))
         cls.hosts = []
         for i in range(cls.n_hosts):
-            host = Host(f'host{i}', cls.network.add(), cls.ensemble.addresses, cls.session_timeout,
-                        cls.turn)
-            cls.addClassCleanup(host.stop)
-            cls.hosts.append(host.start())
+            cls.add_host(f'host{i}')
+
+    @classmethod
+    def add_host(cls, name, servers=None, timeout=None):
+        host = Host(name, cls.network.add(), servers or cls.ensemble.addresses,
+                    timeout or cls.session_timeout, cls.turn)
+        cls.addClassCleanup(host.stop)
+        cls.hosts.append(host.start())
+        return host
 
     def setUp(self):
         self.lock = self.id().rpartition('.')[2]

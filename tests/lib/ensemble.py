@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import functools
 import os
+import re
 import shutil
 import signal
 import socket
@@ -31,6 +32,9 @@ QUORUM = 'org.apache.zookeeper.server.quorum.QuorumPeerMain'
 # continues for this number of ticks to reply to requests that don't need the leader.
 TICK_MS = 250
 SYNC_TICKS = 8
+# As in docs/cluster.md: for tests of the time rules.
+DOCUMENTED_TICK_MS = 2000
+DOCUMENTED_SYNC_TICKS = 5
 CONFIG = '''tickTime={tick}
 initLimit=40
 syncLimit={sync}
@@ -40,7 +44,7 @@ dataDir={directory}
 clientPort={port}
 clientPortAddress={address}
 admin.enableServer=false
-4lw.commands.whitelist=srvr
+4lw.commands.whitelist=srvr,cons
 {servers}'''
 STARTING = 180 * FACTOR
 CLONE_NEWNET = 0x40000000
@@ -116,6 +120,7 @@ class Network:
     def __init__(self):
         self.places = []
         self._faults = []
+        self._is_split = False
 
     def __enter__(self):
         leave_network()
@@ -132,7 +137,8 @@ class Network:
             subprocess.run(['ip', 'link', 'del', place.device], check=False)
             end(place.holder)
         self.places.clear()
-        subprocess.run(['ip', 'link', 'del', 'bridge0'], check=False)
+        for bridge in ('bridge0', 'bridge1') if self._is_split else ('bridge0',):
+            subprocess.run(['ip', 'link', 'del', bridge], check=False)
 
     def add(self):
         number = len(self.places) + 1
@@ -169,8 +175,22 @@ class Network:
             '02:00:00:00:00:01', 'dev', 'eth0', 'nud', 'permanent')
         self._faults.append((sender, receiver))
 
+    def split(self, *places):
+        """These reach each other, and no other place."""
+        run('ip', 'link', 'add', 'bridge1', 'type', 'bridge', 'forward_delay', '0')
+        run('ip', 'link', 'set', 'bridge1', 'addrgenmode', 'none')
+        run('ip', 'link', 'set', 'bridge1', 'up')
+        self._is_split = True
+        for place in places:
+            run('ip', 'link', 'set', place.device, 'master', 'bridge1')
+
     def restore(self):
         """Ends all cuts."""
+        if self._is_split:
+            self._is_split = False
+            for place in self.places:
+                run('ip', 'link', 'set', place.device, 'master', 'bridge0')
+            run('ip', 'link', 'del', 'bridge1')
         for place in self.places:
             run('bridge', 'link', 'set', 'dev', place.device, 'isolated', 'off')
             run('ip', 'link', 'set', place.device, 'up')
@@ -194,12 +214,12 @@ class Server:
     def address(self):
         return f'{self.place.address}:{self.port}'
 
-    def write_config(self, servers, sync_ticks):
+    def write_config(self, servers, sync_ticks, tick_ms):
         os.mkdir(self.directory)
         with open(os.path.join(self.directory, 'myid'), 'w', encoding='ascii') as file:
             file.write(f'{self.number}\n')
         with open(self.config, 'w', encoding='ascii') as file:
-            file.write(CONFIG.format(tick=TICK_MS, sync=sync_ticks, directory=self.directory,
+            file.write(CONFIG.format(tick=tick_ms, sync=sync_ticks, directory=self.directory,
                                      port=self.port, address=self.place.address,
                                      servers=servers))
 
@@ -244,6 +264,12 @@ class Server:
         return next(int(line.split()[1]) for line in ask(self.place.address, self.port).splitlines()
                     if line.startswith('Received: '))
 
+    def n_received_from(self, place):
+        """How many packets it has received on connections from a place."""
+        found = re.findall(rf'/{re.escape(place.address)}:.*?recved=(\d+)',
+                           ask(self.place.address, self.port, b'cons'))
+        return sum(map(int, found))
+
     def log(self):
         try:
             with open(os.path.join(self.directory, 'log'), encoding='utf-8',
@@ -253,12 +279,12 @@ class Server:
             return ''
 
 
-def ask(address, port):
-    """The answer to `srvr`; '' if there is none."""
+def ask(address, port, command=b'srvr'):
+    """The answer to a command of four letters; '' if there is none."""
     data = b''
     try:
         with socket.create_connection((address, port), timeout=2) as one:
-            one.sendall(b'srvr')
+            one.sendall(command)
             while chunk := one.recv(4096):
                 data += chunk
     except OSError:
@@ -269,7 +295,7 @@ def ask(address, port):
 class Ensemble:
     """One server, or several that elect a leader: on places of a network, or all on loopback."""
 
-    def __init__(self, size=1, network=None, sync_ticks=SYNC_TICKS):
+    def __init__(self, size=1, network=None, sync_ticks=SYNC_TICKS, tick_ms=TICK_MS):
         parent = RUNTIME_PARENT if os.access(RUNTIME_PARENT, os.W_OK) else None
         self.directory = tempfile.mkdtemp(prefix='weblocks-zookeeper-', dir=parent)
         # The ports of each server: for clients, for followers, for elections.
@@ -283,7 +309,7 @@ class Ensemble:
                                        port))
             lines += f'server.{i + 1}={place.address}:{following}:{electing}\n'
         for server in self.servers:
-            server.write_config(lines if size > 1 else '', sync_ticks)
+            server.write_config(lines if size > 1 else '', sync_ticks, tick_ms)
 
     def __enter__(self):
         try:

@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The lease of a host, and when real servers with the ticks of docs/cluster.md delete its claims."""
+
+import time
+import unittest
+
+import tap
+from buses import NOBODY, can_be_others
+from clustergateway import boottime
+from clusterhosts import BUCKET, HostsCase
+from ensemble import DOCUMENTED_SYNC_TICKS, DOCUMENTED_TICK_MS
+from rawbus import RawClient
+from sockets import SocketClient
+
+# Holders are notified this long before another host is granted their locks, in seconds.
+PROMISED = 2
+# The library of ZooKeeper sends a ping after a third of the time-out without traffic, at most after
+# this time.
+PING_MAX = 10
+# Grants come when the session has ended, which may take this long after its time-out.
+LATE = 30
+
+
+class LeaseCase(HostsCase):
+    """One host that waits for the locks of others, which a case adds."""
+
+    n_hosts = 1
+    session_timeout = 20
+    sync_ticks = DOCUMENTED_SYNC_TICKS
+    tick_ms = DOCUMENTED_TICK_MS
+
+    def wait_until_quiet(self, server, hosts):
+        """Waits until the last packet of each of these hosts is as old as it gets, or for longer than
+        any host is quiet."""
+        counts, since = {}, {}
+        end = time.monotonic() + PING_MAX + 2
+
+        def are_quiet():
+            now = time.monotonic()
+            for host in hosts:
+                count = server.n_received_from(host.place)
+                if counts.get(host.name) != count:
+                    counts[host.name], since[host.name] = count, now
+            return now >= end or all(now >= since[host.name] + min(host.timeout / 3, PING_MAX) - 1
+                                     for host in hosts)
+        self.wait_for(are_quiet, PING_MAX + 10, 'quiet hosts', every=0.1)
+
+
+class CutOff(LeaseCase):
+    def check(self, server, timeouts):
+        """Hosts with these time-outs and their server are cut off from the others when they have just
+        been granted locks."""
+        other = self.hosts[0].client()
+        hosts = [self.add_host(f'{self.lock}{timeout}', server.address, timeout) for timeout in timeouts]
+        clients = [host.client() for host in hosts]
+        self.wait_until_quiet(server, hosts)
+        held = [self.hold(client, f'{timeout}')[0] for client, timeout in zip(clients, timeouts)]
+        self.network.split(server.place, *(host.place for host in hosts))
+        waiting = [other.request(f'{timeout}', BUCKET)[0] for timeout in timeouts]
+        for client, id_, awaited, timeout in zip(clients, held, waiting, timeouts):
+            self.wait_for(lambda awaited=awaited: other.granted(awaited), timeout + LATE, 'the lock')
+            lost = client.wait_released(id_, 'lost')
+            margin = other.wait_granted(awaited).at - lost.at
+            tap.diagnostic(f'{self.lock}: time-out {timeout} s: lost {margin:+.2f} s before the grant')
+            self.assertGreaterEqual(margin, PROMISED)
+
+    def test_follower(self):
+        self.check(self.ensemble.followers()[0], (20, 40))
+
+
+@unittest.skipUnless(can_be_others(), 'needs root, to connect as another user')
+class Flood(LeaseCase):
+    """As many names as one user may have."""
+
+    session_timeout = 10
+    n_clients = 15
+    n_names = 1000
+
+    def test_locks_of_another_user(self):
+        """While one user's names keep the servers busy, the lease is renewed, so that no other user loses a
+        lock."""
+        host = self.hosts[0]
+        client = host.client()
+        held = self.hold(client)[0]
+        flood = [SocketClient(RawClient(host.bus.address, uid=NOBODY, descriptors=True))
+                 for _ in range(self.n_clients)]
+        for one in flood:
+            self.addCleanup(one.close)
+        for number, one in enumerate(flood):
+            one.socket.request_all([f'{number} {i}' for i in range(self.n_names)], BUCKET)
+        begin = boottime()
+
+        def lease_ends():
+            """In seconds after the last request."""
+            self.assertEqual(client.signals('Released', id=held), [])
+            return (boottime() - begin) / 1e6 + client.get_property('Cluster')['leaseLeft'] / 1e3
+        # Renewals of before make it last for less than the time-out.
+        self.wait_for(lambda: lease_ends() > 1.2 * self.session_timeout, what='renewals')
+
+
+if __name__ == '__main__':
+    tap.main()
