@@ -17,9 +17,13 @@ struct Entry {
     guint generation;   /* of the session; operations of earlier ones have no result any more */
     gboolean has_ended; /* GONE was sent */
     guint tick_source;
+    gboolean is_waiting; /* `waiting` is to be started */
+    ClaimAction waiting;
+    GList waiting_link; /* in the context's `waiting` */
 };
 
 static void run(Entry *entry);
+static void start_waiting(EntryContext *context);
 
 Entry *
 entry_new(EntryContext *context,
@@ -32,6 +36,7 @@ entry_new(EntryContext *context,
     Entry *entry = g_new0(Entry, 1);
 
     entry->refs = 1;
+    entry->waiting_link.data = entry;
     entry->context = context;
     entry->claim = claim_new(turn_us, &context->last_turn);
     entry->path = g_strdup(path);
@@ -53,10 +58,23 @@ unref(Entry *entry)
     g_free(entry);
 }
 
+/* Returns whether there was an operation to be started. */
+static gboolean
+drop_waiting(Entry *entry)
+{
+    if (!entry->is_waiting)
+        return FALSE;
+    entry->is_waiting = FALSE;
+    g_queue_unlink(&entry->context->waiting, &entry->waiting_link);
+    claim_action_clear(&entry->waiting);
+    return TRUE;
+}
+
 void
 entry_close(Entry *entry)
 {
     entry->is_closed = TRUE;
+    drop_waiting(entry);
     g_clear_handle_id(&entry->tick_source, g_source_remove);
     unref(entry);
 }
@@ -174,11 +192,13 @@ on_answer(const EngineAnswer *answer, gpointer data)
 {
     g_autofree Operation *operation = data;
     Entry *entry = operation->entry;
+    EntryContext *context = entry->context;
     gboolean is_write = operation->kind != CLAIM_LIST && operation->kind != CLAIM_WATCH;
     gboolean is_current = !entry->is_closed && operation->generation == entry->generation;
     g_autoptr(GArray) children = NULL;
 
-    if (is_current && session_check_answer(entry->context->session, answer, is_write) &&
+    context->n_operations--;
+    if (is_current && session_check_answer(context->session, answer, is_write) &&
         take_tokens(operation, answer)) {
         ClaimResult result = get_result(operation, answer, &children);
 
@@ -186,6 +206,7 @@ on_answer(const EngineAnswer *answer, gpointer data)
         run(entry);
     }
     unref(entry);
+    start_waiting(context);
 }
 
 static Operation *
@@ -195,6 +216,7 @@ operation_new(Entry *entry, ClaimOperation kind)
 
     *operation = (Operation){.entry = entry, .generation = entry->generation, .kind = kind};
     entry->refs++;
+    entry->context->n_operations++;
     return operation;
 }
 
@@ -311,6 +333,40 @@ start_operation(Entry *entry, const ClaimAction *action)
     }
 }
 
+/* While the session has no connection, no operation is started: what waits is dropped when this
+ * entry is notified. */
+static void
+start_waiting(EntryContext *context)
+{
+    const Engine *engine = session_get_engine(context->session);
+
+    while (context->n_operations < ENTRY_OPERATIONS_MAX && context->waiting.length > 0 &&
+           engine != NULL && engine_get_server(engine) != NULL) {
+        Entry *entry = context->waiting.head->data;
+        g_auto(ClaimAction) action = entry->waiting;
+
+        g_queue_unlink(&context->waiting, &entry->waiting_link);
+        entry->is_waiting = FALSE;
+        start_operation(entry, &action);
+    }
+}
+
+static void
+start_or_wait(Entry *entry, ClaimAction *action)
+{
+    EntryContext *context = entry->context;
+
+    if (context->n_operations < ENTRY_OPERATIONS_MAX) {
+        start_operation(entry, action);
+        claim_action_clear(action);
+        return;
+    }
+    g_assert(!entry->is_waiting);
+    entry->is_waiting = TRUE;
+    entry->waiting = *action;
+    g_queue_push_tail_link(&context->waiting, &entry->waiting_link);
+}
+
 /* ---- messages for the lock service */
 
 static void
@@ -378,10 +434,11 @@ run(Entry *entry)
     ClaimAction action;
 
     while (claim_take_action(entry->claim, &action)) {
-        if (action.message != CLAIM_NO_MESSAGE)
-            send_message(entry, &action);
-        else
-            start_operation(entry, &action);
+        if (action.message == CLAIM_NO_MESSAGE) {
+            start_or_wait(entry, &action);
+            continue;
+        }
+        send_message(entry, &action);
         claim_action_clear(&action);
     }
     arm_tick(entry);
@@ -437,7 +494,11 @@ entry_session_ready(Entry *entry, guint64 session)
 void
 entry_session_interrupted(Entry *entry)
 {
+    static const ClaimResult unknown = {.outcome = CLAIM_UNKNOWN};
+
     claim_disconnected(entry->claim);
+    if (drop_waiting(entry))
+        claim_result(entry->claim, &unknown, g_get_monotonic_time());
     run(entry);
 }
 
@@ -445,6 +506,7 @@ void
 entry_session_ended(Entry *entry)
 {
     entry->generation++;
+    drop_waiting(entry);
     claim_session_ended(entry->claim, g_get_monotonic_time());
     run(entry);
 }

@@ -4,6 +4,10 @@
 /* One lock name: its claim (claim.h), and what carries out the claim's actions, which are
  * operations of the engine and messages for the lock service.
  *
+ * All operations of a session are carried out one after the other, also the renewal of its lease.
+ * So that one user's many names don't delay that, only ENTRY_OPERATIONS_MAX operations of all
+ * entries are in progress at a time; the others are started in the order in which they were due.
+ *
  * The answer to an operation may arrive after the owner has closed the entry, so an entry is
  * reference-counted: the owner has one reference, and each operation in progress has one. After
  * entry_close() an answer changes nothing. */
@@ -15,6 +19,8 @@
 #include "service-socket.h"
 #include "session.h"
 
+#define ENTRY_OPERATIONS_MAX 256
+
 typedef struct Entry Entry;
 
 /* What all entries have in common; borrowed. */
@@ -23,6 +29,8 @@ typedef struct {
     ServiceSocket *service;
     char *host;        /* the name of this host */
     guint32 last_turn; /* see claim_new() */
+    guint n_operations; /* in progress */
+    GQueue waiting;     /* of Entry: those with an operation that is not started yet */
     /* The entry has carried out actions; it may have ended. */
     void (*entry_changed)(Entry *entry, gpointer data);
     gpointer data;
