@@ -205,6 +205,7 @@ update_state(Engine *self)
         self->state = ENGINE_CONNECTED;
         self->session.id = (guint64)id->client_id;
         memcpy(self->session.password, id->passwd, sizeof(self->session.password));
+        self->session.timeout_ms = MIN(self->session.timeout_ms, (guint)zoo_recv_timeout(self->zh));
         self->connected_us = g_get_monotonic_time();
         self->n_given_up = 0;
         touches_connected(&self->touches, zookeeper_source_get_begun_us(self->source));
@@ -401,6 +402,7 @@ engine_new(const EngineConfig *config, const EngineEvents *events, gpointer data
     self->events = events;
     self->data = data;
     self->root = g_strdup(config->root);
+    self->session.timeout_ms = config->session != NULL ? config->session->timeout_ms : G_MAXUINT;
     self->acl = config->credential != NULL ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
     self->zh = open_handle(self, config, error);
     if (self->zh == NULL) {
@@ -428,12 +430,6 @@ const EngineSession *
 engine_get_session(const Engine *self)
 {
     return &self->session;
-}
-
-guint
-engine_get_timeout_ms(const Engine *self)
-{
-    return (guint)zoo_recv_timeout(self->zh);
 }
 
 const char *

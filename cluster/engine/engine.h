@@ -59,6 +59,9 @@ typedef enum {
 typedef struct {
     guint64 id;
     guint8 password[16];
+    /* The least time-out that was negotiated for it. A new leader counts by the one that it was
+     * made with, until it has touched the session. */
+    guint timeout_ms;
 } EngineSession;
 
 /* One claim, as found by a scan. */
@@ -115,9 +118,8 @@ engine_new(const EngineConfig *config, const EngineEvents *events, gpointer data
  * connection, and the session can be reattached to until its timeout. Answers what is pending. */
 void engine_free(Engine *self, gboolean keeps_session);
 
-/* These are known once the state has been ENGINE_CONNECTED. */
+/* Known once the state has been ENGINE_CONNECTED. */
 const EngineSession *engine_get_session(const Engine *self);
-guint engine_get_timeout_ms(const Engine *self); /* as negotiated */
 
 /* "address:port" of the server in use; NULL if there is none. Valid until the next call. */
 const char *engine_get_server(const Engine *self);

@@ -32,6 +32,7 @@ read_session(GKeyFile *file, EngineSession *out_session)
     g_autofree guchar *bytes = NULL;
     gsize size = 0;
 
+    out_session->timeout_ms = (guint)g_key_file_get_uint64(file, GROUP, "Timeout", NULL);
     out_session->id = g_key_file_get_uint64(file, GROUP, "Id", NULL);
     if (out_session->id == 0 || password == NULL)
         return FALSE;
@@ -69,6 +70,7 @@ session_file_save(const char *directory, const EngineSession *session)
     g_key_file_set_string(file, GROUP, "Boot", boot_id != NULL ? boot_id : "");
     g_key_file_set_uint64(file, GROUP, "Id", session->id);
     g_key_file_set_string(file, GROUP, "Password", password);
+    g_key_file_set_uint64(file, GROUP, "Timeout", session->timeout_ms);
     text = g_key_file_to_data(file, NULL, NULL);
     if (!g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0600, &error))
         g_warning("could not store the session, which therefore ends with this process: %s",

@@ -9,7 +9,8 @@
 
 #include "engine.h"
 
-/* Returns FALSE if there is none of this boot. */
+/* Returns FALSE if there is none of this boot. `timeout_ms` is 0 if the file is of a version that
+ * did not store it. */
 gboolean session_file_load(const char *directory, EngineSession *out_session);
 
 /* A failure is logged: then a new process begins a new session. */

@@ -14,6 +14,10 @@
  * has acknowledged before that it has notified its clients. */
 #define GRACE_US (G_GINT64_CONSTANT(2) * G_USEC_PER_SEC)
 
+/* What a session counts as that a version has begun which did not store its time-out: the least
+ * that was ever allowed. */
+#define UNKNOWN_TIMEOUT_MS 9000
+
 /* How many claims an earlier process can have left. */
 #define ADOPTED_MAX 100000
 
@@ -31,7 +35,8 @@ struct Session {
     gint64 closes_us; /* when to close it at the latest */
     gboolean is_ready;
     gboolean was_ready;     /* in this process */
-    gboolean is_reattached; /* an earlier process began it */
+    gboolean is_reattached; /* an earlier process began it, and its nodes are not known yet */
+    gboolean is_outdated;   /* its time-out is not the configured one */
     gboolean has_begun;     /* one; a stored session is for the first */
     guint n_checked;        /* buckets, in the configuration's order: see check_blocks() */
     guint retry_source;
@@ -123,6 +128,19 @@ get_last_deadline_us(const Session *session, gint64 now_us)
     return session->is_reattached ? now_us + session->lease.duration_us : now_us;
 }
 
+static void
+forget(Session *session)
+{
+    g_clear_handle_id(&session->lease_source, g_source_remove);
+    g_clear_handle_id(&session->unreachable_source, g_source_remove);
+    session_file_delete(session->directory);
+    session->is_ready = FALSE;
+    session->is_reattached = FALSE;
+    session->lease.deadline_us = 0;
+    session->lease.is_renewing = FALSE;
+    session->functions->ended(session->data);
+}
+
 /* Ends the use of the session. It is closed later, when the lock service has notified its clients
  * that their locks are lost, so that no other host gets them before. */
 static void
@@ -130,24 +148,27 @@ end(Session *session, ClusterReason reason)
 {
     gint64 now_us = boot_time_get_us();
 
-    g_clear_handle_id(&session->lease_source, g_source_remove);
-    g_clear_handle_id(&session->unreachable_source, g_source_remove);
     if (session->was_ready)
         g_message("the session with ZooKeeper has ended");
     session->old = g_steal_pointer(&session->engine);
     session->closes_us = MAX(get_last_deadline_us(session, now_us), now_us) + GRACE_US;
-    session_file_delete(session->directory);
     seen_store(session->seen);
-    session->is_ready = FALSE;
-    session->is_reattached = FALSE;
-    session->lease.deadline_us = 0;
-    session->lease.is_renewing = FALSE;
-    session->functions->ended(session->data);
+    forget(session);
     session->state = CLUSTER_STATE_LOST;
     session->reason = reason;
     if (session->has_service)
         report_lease(session);
     retry_later(session);
+}
+
+/* Another session, without nodes, takes the place of this one, which has none. */
+static void
+replace(Session *session)
+{
+    g_message("a new session begins, since SessionTimeout= was changed");
+    engine_free(g_steal_pointer(&session->engine), FALSE);
+    forget(session);
+    begin(session);
 }
 
 static void arm_lease(Session *session);
@@ -172,6 +193,8 @@ on_lease(gpointer data)
         session->lease.deadline_us = 0;
         if (!session->is_ready)
             set_state(session, CLUSTER_STATE_CONNECTING, CLUSTER_REASON_UNREACHABLE);
+        else if (session->is_outdated)
+            replace(session);
         return G_SOURCE_REMOVE;
     }
     if (lease_is_over(&session->lease, now_us)) {
@@ -285,7 +308,10 @@ on_scanned(const EngineAnswer *answer, gpointer data)
     if (answer->result != ENGINE_OK)
         return; /* interrupted: again with the next connection */
     session->is_reattached = FALSE;
-    become_ready(session, answer->claims);
+    if (session->is_outdated && answer->claims->len == 0)
+        replace(session);
+    else
+        become_ready(session, answer->claims);
 }
 
 /* A new process has not seen what the earlier one did until after a sync. */
@@ -423,7 +449,7 @@ on_joined(const EngineAnswer *answer, gpointer data)
 static void
 on_connected(Session *session)
 {
-    gint64 timeout_us = (gint64)engine_get_timeout_ms(session->engine) * 1000;
+    gint64 timeout_us = (gint64)engine_get_session(session->engine)->timeout_ms * 1000;
 
     if (timeout_us < LEASE_TIMEOUT_MIN_US) {
         if (is_first_failure(session))
@@ -488,6 +514,18 @@ on_changed(const char *name_path, G_GNUC_UNUSED const char *claim, gpointer data
 
 static const EngineEvents engine_events = {on_state_changed, on_changed};
 
+/* A session keeps its time-out as long as it has nodes: a new leader counts by the one with which
+ * it was made, and the lock service may still count by the lease of the process before. */
+static void
+use_stored(EngineConfig *config, EngineSession *stored)
+{
+    if (stored->timeout_ms == 0)
+        stored->timeout_ms = UNKNOWN_TIMEOUT_MS;
+    else
+        config->timeout_ms = stored->timeout_ms;
+    config->session = stored;
+}
+
 static void
 begin(Session *session)
 {
@@ -510,8 +548,10 @@ begin(Session *session)
         return;
     }
     session->is_reattached = !session->has_begun && session_file_load(session->directory, &stored);
+    session->is_outdated = session->is_reattached && stored.timeout_ms != config.timeout_ms;
     if (session->is_reattached)
-        config.session = &stored;
+        use_stored(&config, &stored);
+    lease_set_timeout(&session->lease, (gint64)config.timeout_ms * 1000);
     session->engine = engine_new(&config, &engine_events, session, &error);
     if (session->engine == NULL) {
         if (is_first_failure(session))

@@ -53,7 +53,7 @@ on_state_changed(EngineState state, gpointer data)
     g_print("state\t%s\t%" G_GINT64_MODIFIER "x\t", names[state], session->id);
     for (guint i = 0; i < sizeof(session->password); i++)
         g_print("%02x", session->password[i]);
-    g_print("\t%u\t%s\n", engine_get_timeout_ms(engine),
+    g_print("\t%u\t%s\n", session->timeout_ms,
             state == ENGINE_CONNECTED ? engine_get_server(engine) : "");
 }
 
@@ -238,7 +238,7 @@ int
 main(int argc, char **argv)
 {
     static const EngineEvents events = {on_state_changed, on_changed};
-    EngineSession session = {0};
+    EngineSession session = {.timeout_ms = G_MAXUINT};
     EngineConfig config = {.servers = argv[1],
                            .root = argv[2],
                            .timeout_ms = (guint)number(argv[3]),

@@ -3,6 +3,7 @@
 
 """The lease of a host, and when real servers with the ticks of docs/cluster.md delete its claims."""
 
+import os
 import time
 import unittest
 
@@ -19,8 +20,19 @@ PROMISED = 2
 # The library of ZooKeeper sends a ping after a third of the time-out without traffic, at most after
 # this time.
 PING_MAX = 10
+# The shortest session that the gateway uses.
+LEAST = 9
 # Grants come when the session has ended, which may take this long after its time-out.
 LATE = 30
+
+
+def seconds():
+    return boottime() / 1e6
+
+
+def lease_end(client):
+    """When the lease of a host ends, in seconds of CLOCK_BOOTTIME."""
+    return seconds() + client.get_property('Cluster')['leaseLeft'] / 1e3
 
 
 class LeaseCase(HostsCase):
@@ -47,6 +59,13 @@ class LeaseCase(HostsCase):
                                      for host in hosts)
         self.wait_for(are_quiet, PING_MAX + 10, 'quiet hosts', every=0.1)
 
+    def assert_lost_before(self, client, held, other, waiting, timeout):
+        """The client has lost the lock before the other one is granted it."""
+        self.wait_for(lambda: other.granted(waiting), timeout + LATE, 'the lock')
+        margin = other.wait_granted(waiting).at - client.wait_released(held, 'lost').at
+        tap.diagnostic(f'{self.lock}: time-out {timeout} s: lost {margin:+.2f} s before the grant')
+        self.assertGreaterEqual(margin, PROMISED)
+
 
 class CutOff(LeaseCase):
     def check(self, server, timeouts):
@@ -60,14 +79,71 @@ class CutOff(LeaseCase):
         self.network.split(server.place, *(host.place for host in hosts))
         waiting = [other.request(f'{timeout}', BUCKET)[0] for timeout in timeouts]
         for client, id_, awaited, timeout in zip(clients, held, waiting, timeouts):
-            self.wait_for(lambda awaited=awaited: other.granted(awaited), timeout + LATE, 'the lock')
-            lost = client.wait_released(id_, 'lost')
-            margin = other.wait_granted(awaited).at - lost.at
-            tap.diagnostic(f'{self.lock}: time-out {timeout} s: lost {margin:+.2f} s before the grant')
-            self.assertGreaterEqual(margin, PROMISED)
+            with self.subTest(timeout=timeout):
+                self.assert_lost_before(client, id_, other, awaited, timeout)
 
     def test_follower(self):
         self.check(self.ensemble.followers()[0], (20, 40))
+
+
+class Raised(LeaseCase):
+    """SessionTimeout= is raised, and both processes are restarted."""
+
+    session_timeout = 15
+    raised = 40
+
+    def raise_timeout(self, host, client):
+        host.write_config(self.raised)
+        host.end_both()
+        self.start(host, client)
+
+    def start(self, host, client):
+        """Starts both processes again. Returns when the lease has been renewed, and nothing is lost."""
+        host.start_processes()
+        self.wait_for(lambda: host.gateway_log().count('connected to ZooKeeper') == 2)
+        before = lease_end(client)
+        self.wait_for(lambda: lease_end(client) > before + 3, what='renewals')
+        self.assertEqual(client.signals('Released'), [])
+
+    def test_new_leader(self):
+        """A new leader counts by the time-out that the session was made with. The host is cut off when the
+        leader ends."""
+        leader, server = self.ensemble.leader(), self.ensemble.followers()[0]
+        other = self.hosts[0].client()
+        host = self.add_host('raised', server.address)
+        client = host.client()
+        held = self.hold(client)[0]
+        waiting = other.request(self.lock, BUCKET)[0]
+        self.raise_timeout(host, client)
+        self.network.cut_off(host.place)
+        leader.kill()
+        self.assert_lost_before(client, held, other, waiting, self.session_timeout)
+
+    def test_session_of_an_earlier_version(self):
+        """It has not stored the time-out: then it counts as the least that a session may have."""
+        host = self.add_host('earlier')
+        client = host.client()
+        self.hold(client)
+        host.end_both()
+        path = os.path.join(host.gateway_state, 'session')
+        with open(path, encoding='utf-8') as file:
+            lines = file.readlines()
+        with open(path, 'w', encoding='utf-8') as file:
+            file.writelines(line for line in lines if not line.startswith('Timeout='))
+        self.start(host, client)
+        self.assertLess(lease_end(client), seconds() + LEAST - PROMISED)
+
+    def test_until_nothing_is_claimed(self):
+        """The time-out is that of the session that was begun before, as long as there is a claim."""
+        host = self.add_host('idle')
+        client = host.client()
+        held = self.hold(client)[0]
+        self.raise_timeout(host, client)
+        self.assertLess(lease_end(client), seconds() + self.session_timeout)
+        client.release(held, BUCKET)
+        self.wait_for(lambda: host.gateway_log().count('connected to ZooKeeper') == 3)
+        self.hold(client)
+        self.wait_for(lambda: lease_end(client) > seconds() + self.session_timeout, what='a longer lease')
 
 
 @unittest.skipUnless(can_be_others(), 'needs root, to connect as another user')
@@ -90,14 +166,13 @@ class Flood(LeaseCase):
             self.addCleanup(one.close)
         for number, one in enumerate(flood):
             one.socket.request_all([f'{number} {i}' for i in range(self.n_names)], BUCKET)
-        begin = boottime()
+        begin = seconds()
 
-        def lease_ends():
-            """In seconds after the last request."""
+        def is_renewed():
             self.assertEqual(client.signals('Released', id=held), [])
-            return (boottime() - begin) / 1e6 + client.get_property('Cluster')['leaseLeft'] / 1e3
+            return lease_end(client) > begin + 1.2 * self.session_timeout
         # Renewals of before make it last for less than the time-out.
-        self.wait_for(lambda: lease_ends() > 1.2 * self.session_timeout, what='renewals')
+        self.wait_for(is_renewed, what='renewals')
 
 
 if __name__ == '__main__':

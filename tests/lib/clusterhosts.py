@@ -33,7 +33,6 @@ class Host:
     def __init__(self, name, place, servers, timeout=15, turn=1):
         self.name = name
         self.place = place
-        self.timeout = timeout
         self.bus = Bus()
         self.directory = tempfile.mkdtemp(prefix=f'weblocks-host-{name}-')
         self.config = os.path.join(self.directory, 'cluster.conf')
@@ -44,9 +43,14 @@ class Host:
         self.gateway = None
         self.control = None
         self.clients = []
-        with open(self.config, 'w', encoding='utf-8') as file:
-            file.write(CONFIG.format(servers=servers.replace(',', ';'), timeout=timeout, turn=turn))
+        self._settings = {'servers': servers.replace(',', ';'), 'turn': turn}
+        self.write_config(timeout)
         self._gateway_log = open(os.path.join(self.directory, 'gateway.log'), 'ab')
+
+    def write_config(self, timeout):
+        self.timeout = timeout
+        with open(self.config, 'w', encoding='utf-8') as file:
+            file.write(CONFIG.format(timeout=timeout, **self._settings))
 
     def start(self):
         self.bus.start()
