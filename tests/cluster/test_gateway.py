@@ -319,7 +319,6 @@ class Claims(GatewayCase):
         while boottime() < service.deadline - 2_000_000:
             service.receive(0.1)
         self.server.pause()
-        os.waitid(os.P_PID, self.server.process.pid, os.WSTOPPED | os.WNOWAIT)
         service.socket.sendall(packets.demand(1, 'a', bucket='farm', want=packets.EXCLUSIVE, n_waiting=1))
         service.socket.close()
         wait_for(lambda: 'has broken' in host.log(), what='the end of the connection')

@@ -197,13 +197,13 @@ class Lease(ClusterCase):
         """A service that was stopped checks the deadline before it processes queued messages."""
         gateway, client, first, _ = self.hold()
         second = client.request('x', BUCKET)[0]
+        deadline = in_seconds(0.05)
         self.current.pause()
         gateway.lease(0.05)
+        gateway.lease()  # too late
+        wait_for(lambda: in_seconds(0) > deadline + 100_000, what='the deadline')
         self.current.resume()
         client.wait_released(first, 'lost')
-        self.current.pause()
-        wait_for(lambda: gateway.connection is None, what='the end of the connection')
-        self.current.resume()
         [demand] = gateway.greet()
         gateway.permit(demand)
         client.wait_granted(second)

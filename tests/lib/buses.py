@@ -138,6 +138,13 @@ def readable(fd, timeout):
     return bool(poll.poll(max(0, timeout) * 1000))
 
 
+def pause(process):
+    """Sends SIGSTOP to a child process, and waits until it has stopped: until then it may still reply."""
+    process.send_signal(signal.SIGSTOP)
+    if process.poll() is None:
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+
 def wait_exit(process, timeout=PATIENCE):
     """Waits for a child without polling. Returns its exit code (minus the signal, if killed)."""
     if process.poll() is None:

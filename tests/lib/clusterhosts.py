@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import unittest
 
-from buses import Bus, end, environment, spawn, wait_exit
+from buses import Bus, end, environment, pause, spawn, wait_exit
 from ensemble import SYNC_TICKS, TICK_MS, Ensemble, Network, why_no_networks, why_no_servers
 from harness import Client, ProcessClient, Service, wait_for
 from rawbus import RawClient
@@ -87,7 +87,7 @@ class Host:
         wait_exit(self.gateway)
 
     def pause_gateway(self):
-        self.gateway.send_signal(signal.SIGSTOP)
+        pause(self.gateway)
 
     def resume_gateway(self):
         self.gateway.send_signal(signal.SIGCONT)

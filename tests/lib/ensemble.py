@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 
-from buses import FACTOR, PATIENCE, RUNTIME_PARENT, end, spawn
+from buses import FACTOR, PATIENCE, RUNTIME_PARENT, end, pause, spawn
 
 # Debian's; the manifest of the second names the others that it needs. The first is for the log.
 JARS = '/usr/share/java/slf4j-simple.jar:/usr/share/java/zookeeper.jar'
@@ -232,7 +232,7 @@ class Server:
                                  stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def pause(self):
-        self.process.send_signal(signal.SIGSTOP)
+        pause(self.process)
 
     def resume(self):
         self.process.send_signal(signal.SIGCONT)
