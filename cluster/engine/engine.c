@@ -306,20 +306,20 @@ patience_ends(gint64 since, gpointer data)
 }
 
 static void
-on_kept(G_GNUC_UNUSED const EngineAnswer *answer, G_GNUC_UNUSED gpointer data)
+on_alive(G_GNUC_UNUSED const EngineAnswer *answer, G_GNUC_UNUSED gpointer data)
 {
 }
 
 /* What is pending will be answered, and then it is time again. */
 static gint64
-keep(gpointer data)
+keep_alive(gpointer data)
 {
     Engine *self = data;
 
     if (self->state != ENGINE_CONNECTED || self->is_freed || self->pending.length > 0)
         return G_MAXINT64;
     if (g_get_monotonic_time() >= self->last_sent_us + ENGINE_READ_US)
-        engine_request_exists(self, self->root, on_kept, NULL);
+        engine_request_exists(self, self->root, on_alive, NULL);
     return self->last_sent_us + ENGINE_READ_US;
 }
 
@@ -329,7 +329,7 @@ static const ZookeeperSourceHooks hooks = {
     .gave_up = on_gave_up,
     .is_ready = is_ready,
     .patience_ends = patience_ends,
-    .keep = keep,
+    .keep_alive = keep_alive,
 };
 
 /* Names have two components below a bucket, and claims are below names. */

@@ -146,8 +146,7 @@ engine_request_exists(Engine *self, const char *path, EngineCallback callback, g
 {
     EngineOperation *operation = engine_operation_new(callback, data);
 
-    engine_operation_sent(operation, self,
-                          zoo_aexists(self->zh, path, FALSE, on_stat, operation));
+    engine_operation_sent(operation, self, zoo_aexists(self->zh, path, FALSE, on_stat, operation));
 }
 
 void

@@ -33,15 +33,15 @@
  * session was touched not before the latest time at which something was sent that had been
  * answered at w - TOUCHES_DELAY. The engine reads something every ENGINE_READ_US, so that there is
  * always such a message, not more than TOUCHES_DELAY + ENGINE_READ_US and an answer's time before
- * w. Should the process not have run for a while, then there is none, and that is noticed.
+ * w. If the process has not run for a while, the message is older, and that is taken into account.
  *
  * If the leader ends after the commit of w, the next one begins after w: of the servers that elect
  * it, one has got w before.
  *
  * What is taken for granted: ticks of two seconds at most; a leader that pings no later than half a
- * second after it should; observers are connected to the leader (with observerMasterPort it takes
- * two pings). One touch may be missing, if a learner notes it at the moment at which it replies
- * (touchTable is replaced meanwhile): then the read before counts, a second earlier.
+ * second after it should; observers that are connected to the leader (with observerMasterPort it
+ * takes two pings). One touch may be missing, if a learner notes it at the moment at which it
+ * replies (touchTable is replaced meanwhile): then the read before counts, a second earlier.
  *
  * All times are of CLOCK_BOOTTIME, in us. */
 

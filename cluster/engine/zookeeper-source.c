@@ -86,9 +86,9 @@ static gboolean
 zookeeper_source_prepare(GSource *source, int *timeout_ms)
 {
     ZookeeperSource *self = (ZookeeperSource *)source;
-    gint64 now_us, keep_us = self->hooks->keep(self->data);
+    gint64 now_us, alive_us = self->hooks->keep_alive(self->data);
 
-    self->wakes_us = MIN(run_interest(self), keep_us);
+    self->wakes_us = MIN(run_interest(self), alive_us);
     self->patience_us = self->fd < 0 ? -1 : self->hooks->patience_ends(self->since_us, self->data);
     if (self->patience_us >= 0)
         self->wakes_us = MIN(self->wakes_us, self->patience_us);

@@ -26,7 +26,7 @@ typedef struct {
     gint64 (*patience_ends)(gint64 since, gpointer data);
     /* Sends something if nothing was sent for too long. Returns when (g_get_monotonic_time()) to
      * call it again. */
-    gint64 (*keep)(gpointer data);
+    gint64 (*keep_alive)(gpointer data);
 } ZookeeperSourceHooks;
 
 /* Attaches a source to `context` (NULL: the default context), which borrows everything. The caller

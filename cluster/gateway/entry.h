@@ -27,8 +27,8 @@ typedef struct Entry Entry;
 typedef struct {
     Session *session;
     ServiceSocket *service;
-    char *host;        /* the name of this host */
-    guint32 last_turn; /* see claim_new() */
+    char *host;         /* the name of this host */
+    guint32 last_turn;  /* see claim_new() */
     guint n_operations; /* in progress */
     GQueue waiting;     /* of Entry: those with an operation that is not started yet */
     /* The entry has carried out actions; it may have ended. */

@@ -128,6 +128,7 @@ get_last_deadline_us(const Session *session, gint64 now_us)
     return session->is_reattached ? now_us + session->lease.duration_us : now_us;
 }
 
+/* The engine of this session is not used any more. */
 static void
 forget(Session *session)
 {
@@ -496,7 +497,7 @@ on_state_changed(EngineState state, gpointer data)
         session->is_ready = FALSE;
         lease_renewal_failed(&session->lease);
         session->unreachable_source =
-            g_timeout_add_seconds(session->config->session_timeout_secs, on_unreachable, session);
+            g_timeout_add(engine_get_session(session->engine)->timeout_ms, on_unreachable, session);
         if (session->lease.deadline_us == 0)
             set_state(session, CLUSTER_STATE_CONNECTING, CLUSTER_REASON_UNREACHABLE);
         session->functions->interrupted(session->data);

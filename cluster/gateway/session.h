@@ -9,7 +9,10 @@
  * ends when the engine reports it, when the lease is over, or when an operation fails in a way that
  * is not understood; another one is begun then. A session that has ended is closed when the lock
  * service has notified its clients, or two seconds after the end of the lease: until then the
- * engine keeps its nodes. */
+ * engine keeps its nodes.
+ *
+ * A session keeps its time-out, also over a restart with another one in the configuration. Then it
+ * is replaced as soon as there are no nodes. */
 
 #pragma once
 

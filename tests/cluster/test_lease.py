@@ -3,12 +3,13 @@
 
 """The lease of a host, and when real servers with the ticks of docs/cluster.md delete its claims."""
 
+import itertools
 import os
 import time
 import unittest
 
 import tap
-from buses import NOBODY, can_be_others
+from buses import NOBODY, TEST_ALL, can_be_others
 from clustergateway import boottime
 from clusterhosts import BUCKET, HostsCase
 from ensemble import DOCUMENTED_SYNC_TICKS, DOCUMENTED_TICK_MS
@@ -17,6 +18,8 @@ from sockets import SocketClient
 
 # Holders are notified this long before another host is granted their locks, in seconds.
 PROMISED = 2
+# Of sessions.
+TIMEOUTS = (15, 20, 40) if TEST_ALL else (20,)
 # The library of ZooKeeper sends a ping after a third of the time-out without traffic, at most after
 # this time.
 PING_MAX = 10
@@ -39,11 +42,37 @@ class LeaseCase(HostsCase):
     """One host that waits for the locks of others, which a case adds."""
 
     n_hosts = 1
-    session_timeout = 20
     sync_ticks = DOCUMENTED_SYNC_TICKS
     tick_ms = DOCUMENTED_TICK_MS
 
-    def wait_until_quiet(self, server, hosts):
+    def assert_lost_before(self, client, held, other, waiting, timeout):
+        """The client has lost the lock before the other one is granted it."""
+        self.wait_for(lambda: other.granted(waiting), timeout + LATE, 'the lock')
+        margin = other.wait_granted(waiting).at - client.wait_released(held, 'lost').at
+        tap.diagnostic(f'{self.lock}: time-out {timeout} s: lost {margin:+.2f} s before the grant')
+        self.assertGreaterEqual(margin, PROMISED)
+
+
+class Lease(LeaseCase):
+    session_timeout = 15
+    raised = 40
+
+    def check_cut_off(self, server, timeouts, prepare):
+        """Hosts with these time-outs are cut off from the others, together with their server, when they have
+        just been granted locks."""
+        other = self.hosts[0].client()
+        hosts = [self.add_host(f'{self.lock}-{timeout}', server.address, timeout) for timeout in timeouts]
+        clients = [host.client() for host in hosts]
+        names = [host.name for host in hosts]
+        prepare(server, hosts, clients)
+        held = [self.hold(client, name)[0] for client, name in zip(clients, names)]
+        self.network.split(server.place, *(host.place for host in hosts))
+        waiting = [other.request(name, BUCKET)[0] for name in names]
+        for client, id_, awaited, timeout in zip(clients, held, waiting, timeouts):
+            with self.subTest(timeout=timeout):
+                self.assert_lost_before(client, id_, other, awaited, timeout)
+
+    def wait_until_quiet(self, server, hosts, _clients):
         """Waits until the last packet of each of these hosts is as old as it gets, or for longer than
         any host is quiet."""
         counts, since = {}, {}
@@ -59,38 +88,27 @@ class LeaseCase(HostsCase):
                                      for host in hosts)
         self.wait_for(are_quiet, PING_MAX + 10, 'quiet hosts', every=0.1)
 
-    def assert_lost_before(self, client, held, other, waiting, timeout):
-        """The client has lost the lock before the other one is granted it."""
-        self.wait_for(lambda: other.granted(waiting), timeout + LATE, 'the lock')
-        margin = other.wait_granted(waiting).at - client.wait_released(held, 'lost').at
-        tap.diagnostic(f'{self.lock}: time-out {timeout} s: lost {margin:+.2f} s before the grant')
-        self.assertGreaterEqual(margin, PROMISED)
+    def keep_busy(self, _server, _hosts, clients):
+        """Grants and releases, each of another lock, for longer than any of the time rules."""
+        end = time.monotonic() + 5
+        for number in itertools.count():
+            if time.monotonic() >= end:
+                return
+            for client in clients:
+                client.release(self.hold(client, f'{self.lock} {number}')[0], BUCKET)
 
+    def test_cut_off_with_a_follower(self):
+        self.check_cut_off(self.ensemble.followers()[0], TIMEOUTS, self.wait_until_quiet)
 
-class CutOff(LeaseCase):
-    def check(self, server, timeouts):
-        """Hosts with these time-outs and their server are cut off from the others when they have just
-        been granted locks."""
-        other = self.hosts[0].client()
-        hosts = [self.add_host(f'{self.lock}{timeout}', server.address, timeout) for timeout in timeouts]
-        clients = [host.client() for host in hosts]
-        self.wait_until_quiet(server, hosts)
-        held = [self.hold(client, f'{timeout}')[0] for client, timeout in zip(clients, timeouts)]
-        self.network.split(server.place, *(host.place for host in hosts))
-        waiting = [other.request(f'{timeout}', BUCKET)[0] for timeout in timeouts]
-        for client, id_, awaited, timeout in zip(clients, held, waiting, timeouts):
-            with self.subTest(timeout=timeout):
-                self.assert_lost_before(client, id_, other, awaited, timeout)
+    if TEST_ALL:
+        def test_busy_and_cut_off_with_a_follower(self):
+            self.check_cut_off(self.ensemble.followers()[0], TIMEOUTS, self.keep_busy)
 
-    def test_follower(self):
-        self.check(self.ensemble.followers()[0], (20, 40))
+        def test_cut_off_with_the_leader(self):
+            self.check_cut_off(self.ensemble.leader(), TIMEOUTS, self.wait_until_quiet)
 
-
-class Raised(LeaseCase):
-    """SessionTimeout= is raised, and both processes are restarted."""
-
-    session_timeout = 15
-    raised = 40
+        def test_busy_and_cut_off_with_the_leader(self):
+            self.check_cut_off(self.ensemble.leader(), TIMEOUTS, self.keep_busy)
 
     def raise_timeout(self, host, client):
         host.write_config(self.raised)

@@ -21,6 +21,8 @@ PATIENCE = (20.0 if 'WEBLOCKS_TEST_FAULT' in os.environ else 60.0) * FACTOR
 
 # How often something is repeated in a quick run, and at full size.
 FULL_SIZE = os.environ.get('WEBLOCKS_FULL_SIZE', '0') != '0'
+# Whether cases run, too, that take long and find little that the others don't.
+TEST_ALL = FULL_SIZE or os.environ.get('WEBLOCKS_TEST_ALL', '0') != '0'
 
 # A user and a group that exist on each system.
 NOBODY = 65534
