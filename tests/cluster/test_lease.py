@@ -168,7 +168,7 @@ class Lease(LeaseCase):
 class Flood(LeaseCase):
     """As many names as one user may have."""
 
-    session_timeout = 10
+    session_timeout = 20
     n_clients = 15
     n_names = 1000
 
