@@ -188,8 +188,7 @@ drop_lock(WebLocksClaim *self)
     if (lock == NULL)
         return;
     g_signal_handlers_disconnect_by_data(lock, self->ref);
-    if (web_locks_lock_get_held(lock))
-        web_locks_lock_release_async(lock, NULL, NULL, NULL);
+    web_locks_lock_release(lock);
 }
 
 static void on_lock_notify(WebLocksLock *lock, GParamSpec *pspec, gpointer ref);

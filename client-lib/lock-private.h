@@ -16,6 +16,3 @@
 extern const RequestFuncs web_locks_lock_funcs;
 gpointer web_locks_lock_new(Request *take_request);
 void web_locks_lock_lose(gpointer lock, PacketReason reason);
-
-/* Releases the lock without waiting for an answer. */
-void web_locks_lock_drop(WebLocksLock *self);

@@ -95,12 +95,6 @@ web_locks_lock_new(Request *take_request)
 
 const RequestFuncs web_locks_lock_funcs = {web_locks_lock_new, web_locks_lock_lose, NULL};
 
-void
-web_locks_lock_drop(WebLocksLock *self)
-{
-    request_drop(self->request);
-}
-
 /**
  * web_locks_lock_get_name:
  * @self: a lock
@@ -158,8 +152,11 @@ web_locks_lock_get_token(WebLocksLock *self)
  * web_locks_lock_get_held:
  * @self: a lock
  *
- * Gets whether the lock is held. A loss that has not been reported to this process yet is not taken
- * into account.
+ * Gets whether the lock is held.
+ *
+ * What the service has sent to this process is read first, without waiting. So the result is also
+ * right in a program that runs no main loop; only a loss that the service has not sent yet is not
+ * taken into account. [signal@WebLocks.Lock::lost] is emitted later, by the main context.
  *
  * Returns: %FALSE once it is released or lost
  * Since: 0.1
@@ -168,6 +165,7 @@ gboolean
 web_locks_lock_get_held(WebLocksLock *self)
 {
     g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL, FALSE);
+    request_catch_up(self->request);
     return request_is_held(self->request);
 }
 
@@ -176,7 +174,8 @@ web_locks_lock_get_held(WebLocksLock *self)
  * @self: a lock
  *
  * Gets the error of a lost lock: [error@WebLocks.Error.STOLEN], or [error@WebLocks.Error.LOST] if
- * it was lost by the service or with the connection to the bus.
+ * it was lost by the service or with the connection to the bus. Like web_locks_lock_get_held(),
+ * this reads what has arrived first.
  *
  * Returns: (transfer none) (nullable): the error; %NULL if the lock is held, or was released
  * Since: 0.1
@@ -185,7 +184,32 @@ const GError *
 web_locks_lock_get_error(WebLocksLock *self)
 {
     g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL, NULL);
+    request_catch_up(self->request);
     return request_get_error(self->request);
+}
+
+/**
+ * web_locks_lock_release:
+ * @self: a lock
+ *
+ * Releases the lock (section 4.2 of the standard), without waiting for the service, and without a
+ * result. Afterwards the lock is not held.
+ *
+ * The release is sent before everything that this agent requests later. If the service is stopped
+ * or restarts, it takes effect when the service is there. If the lock was released or lost already,
+ * or belongs to the parent process of a `fork()`, nothing happens. To find out whether the lock was
+ * held until the release, use web_locks_lock_release_async() or web_locks_lock_release_sync(),
+ * which wait for the answer of the service.
+ *
+ * Since: 0.1
+ */
+void
+web_locks_lock_release(WebLocksLock *self)
+{
+    g_return_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL);
+
+    if (request_drop(self->request))
+        notify_held(self);
 }
 
 static gboolean
@@ -207,7 +231,7 @@ check_release(WebLocksLock *self, GCancellable *cancellable, GError **error)
  * @callback: (scope async) (nullable): called when the lock is released
  * @user_data: for @callback
  *
- * Releases the lock (section 4.2 of the standard).
+ * Releases the lock (section 4.2 of the standard). The result is the answer of the service.
  *
  * Since: 0.1
  */
@@ -245,11 +269,10 @@ web_locks_lock_release_async(WebLocksLock *self,
  *
  * After a [error@WebLocks.Error] the lock is not held either. [error@WebLocks.Error.STOLEN]: it had
  * been stolen. [error@WebLocks.Error.LOST]: it had been lost by the service or with the connection
- * to the bus. [error@WebLocks.Error.UNAVAILABLE]: the service can't be reached, so the lock may
- * have been lost. [error@WebLocks.Error.NOT_HELD]: it had been released.
- *
- * If the service restarts meanwhile, the operation waits for it, up to the usual time-out of 25
- * seconds.
+ * to the bus. [error@WebLocks.Error.UNAVAILABLE]: the service has not answered within 25 seconds,
+ * because it is stopped or could not be started, so the lock may have been lost; the release
+ * remains queued, and takes effect when the service is there. [error@WebLocks.Error.NOT_HELD]: it
+ * had been released.
  *
  * Returns: whether the lock was held until now
  * Since: 0.1
@@ -268,9 +291,9 @@ web_locks_lock_release_finish(WebLocksLock *self, GAsyncResult *result, GError *
  * @cancellable: (nullable): has an effect only if it is cancelled already
  * @error: return location for an error
  *
- * Releases the lock, and waits for the answer of the service.
+ * Releases the lock, and waits for the answer of the service, for at most 25 seconds.
  *
- * See web_locks_lock_release_finish() for errors.
+ * web_locks_lock_release() doesn't wait. See web_locks_lock_release_finish() for errors.
  *
  * Returns: whether the lock was held until now
  * Since: 0.1
@@ -309,7 +332,7 @@ web_locks_lock_get_property(GObject *object, guint id, GValue *value, GParamSpec
         g_value_set_uint64(value, request_get_token(self->request));
         break;
     case PROP_HELD:
-        g_value_set_boolean(value, request_is_held(self->request));
+        g_value_set_boolean(value, web_locks_lock_get_held(self));
         break;
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);

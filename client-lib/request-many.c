@@ -73,7 +73,7 @@ static void
 drop_locks(RequestMany *self)
 {
     for (guint i = 0; i < self->locks->len; i++)
-        web_locks_lock_drop(g_ptr_array_index(self->locks, i));
+        web_locks_lock_release(g_ptr_array_index(self->locks, i));
     g_ptr_array_set_size(self->locks, 0);
 }
 

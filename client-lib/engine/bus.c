@@ -160,7 +160,7 @@ call_driver(Bus *self, const char *method, const char *argument, BusAnswered ans
 
     if (argument != NULL)
         g_dbus_message_set_body(message, g_variant_new("(s)", argument));
-    send_call(self, message, BUS_TIMEOUT_US, answered, self)->is_of_driver = TRUE;
+    send_call(self, message, ANSWER_TIMEOUT_US, answered, self)->is_of_driver = TRUE;
 }
 
 /* ---- validation of the sender */

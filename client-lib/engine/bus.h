@@ -13,9 +13,6 @@
 #include "client-lib/engine/bus-reply.h"
 #include "client-lib/engine/session.h"
 
-/* The time-out of a method call; the usual default of D-Bus libraries. */
-#define BUS_TIMEOUT_US (25 * G_TIME_SPAN_SECOND)
-
 typedef struct Bus Bus;
 typedef struct BusCall BusCall;
 

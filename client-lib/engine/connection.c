@@ -80,10 +80,15 @@ is_open(const Connection *self)
 }
 
 gboolean
-connection_is_connected(const Connection *self)
+connection_is_connected(Connection *self)
 {
-    const State state = get_state(self);
+    State state;
 
+    session_enter(self->session);
+    if (is_open(self) && session_is_of_this_process(self->session))
+        session_catch_up(self->session);
+    state = get_state(self);
+    session_leave(self->session);
     return state == STATE_OPEN || (self->borrowed != NULL && state <= STATE_OPEN &&
                                    !g_dbus_connection_is_closed(self->borrowed));
 }
@@ -549,7 +554,7 @@ connection_remove_watch(Connection *self, ConnectionWatch *watch, gboolean is_as
     if (is_asked && is_open(self))
         bus_call(self->bus, watch->path,
                  is_of_all_buckets(watch) ? BUS_SERVICE_INTERFACE : BUS_LOCKS_INTERFACE, "Watch",
-                 g_variant_new("(b)", FALSE), BUS_TIMEOUT_US, NULL, NULL);
+                 g_variant_new("(b)", FALSE), ANSWER_TIMEOUT_US, NULL, NULL);
 }
 
 /* ---- life */

@@ -31,7 +31,8 @@ GMainContext *connection_get_context(const Connection *self);
 
 /* NULL until the bus is connected. */
 const char *connection_get_client_id(const Connection *self);
-gboolean connection_is_connected(const Connection *self);
+/* Handles what has arrived first. */
+gboolean connection_is_connected(Connection *self);
 
 /* Returns FALSE and an error if the connection was closed, has ended, or belongs to the parent
  * process of a fork(). */

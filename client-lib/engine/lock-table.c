@@ -181,7 +181,6 @@ lock_table_call(LockTable *self, LockEntry *entry, gboolean is_urgent)
     entry->number = ++self->last_number;
     add_call(self, entry);
     if (socket == NULL) {
-        entry->funcs->delayed(entry);
         recovery_need(self->recovery);
         return;
     }
@@ -196,7 +195,6 @@ void
 lock_table_call_again(LockTable *self, LockEntry *entry)
 {
     add_call(self, entry);
-    entry->funcs->delayed(entry);
 }
 
 /* Sends a RELEASE or ABORT that requests no answer. The service may have nothing with this key. */
@@ -248,8 +246,10 @@ lock_table_drop(LockTable *self, LockEntry *entry)
 void
 lock_table_abandon(LockTable *self, LockEntry *entry)
 {
+    const guint64 serial = entry->serial;
+
     leave(self, entry);
-    self->unacknowledged = ++self->last_serial;
+    self->unacknowledged = MAX(self->unacknowledged, serial != 0 ? serial : ++self->last_serial);
     settle(entry);
 }
 
@@ -318,7 +318,7 @@ take_answer(LockTable *self, const PacketAnswer *answer)
         g_debug("the lock service has sent an unexpected answer");
         return;
     }
-    if (self->unacknowledged < answer->head.serial)
+    if (self->unacknowledged <= answer->head.serial)
         self->unacknowledged = 0;
     entry = link->data;
     take_out_call(self, entry);
@@ -480,9 +480,7 @@ on_ended(gboolean was_read, gpointer data)
         if (entry->serial != 0 && entry->position <= n_sent)
             entry->was_sent = TRUE;
         entry->serial = 0;
-        if (entry->is_live) {
-            entry->funcs->delayed(entry);
-        } else {
+        if (!entry->is_live) {
             take_out_call(self, entry);
             settle(entry);
         }

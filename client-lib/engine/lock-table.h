@@ -27,8 +27,6 @@ typedef struct {
     void (*write)(LockEntry *self, guint64 serial, GByteArray *queue);
     /* The call was answered. */
     void (*answered)(LockEntry *self, const PacketAnswer *answer);
-    /* The call has to wait for a socket. */
-    void (*delayed)(LockEntry *self);
     /* No socket can be opened for now, and the call was never sent. */
     void (*failed)(LockEntry *self, const GError *error);
     /* The service has sent GRANTED or ENDED for the entry's key. */
@@ -88,7 +86,8 @@ void lock_table_give_up(LockTable *self, LockEntry *entry);
 /* Removes a held lock and sends a release that requests no answer. */
 void lock_table_drop(LockTable *self, LockEntry *entry);
 
-/* Removes a lock whose release is unanswered. */
+/* Removes a lock whose release is unanswered. If that was sent, it stays in the queue of the
+ * socket; if the socket ends before the answer, the lock is released on the next one. */
 void lock_table_abandon(LockTable *self, LockEntry *entry);
 
 /* Returns the number of a bucket on this socket, and binds one if necessary. For funcs.write. */

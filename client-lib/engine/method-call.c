@@ -91,7 +91,9 @@ method_call_next(MethodCall *self)
     MethodCalls *owner = self->owner;
 
     self->wait = WAIT_READY;
-    session_start_timer(owner->session, &self->timer, g_get_monotonic_time() + BUS_TIMEOUT_US);
+    if (self->completion.sync == NULL || self->timer.due_us == 0)
+        session_start_timer(owner->session, &self->timer,
+                            g_get_monotonic_time() + ANSWER_TIMEOUT_US);
     method_call_try(self);
 }
 

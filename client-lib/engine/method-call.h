@@ -46,7 +46,8 @@ MethodCalls *
 method_calls_new(Session *session, Bus *bus, const MethodCallsFuncs *funcs, gpointer data);
 void method_calls_free(MethodCalls *self);
 
-/* Starts a call. `data` must be valid until the completion. */
+/* Starts a call. `data` must be valid until the completion. Each call of an asynchronous operation
+ * has the time-out ANSWER_TIMEOUT_US; all calls of a synchronous one have it together. */
 void
 method_calls_start(MethodCalls *self, const MethodCallKind *kind, gpointer data, Caller caller);
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -228,12 +229,14 @@ take_packet(PacketSocket *self, gsize size)
     }
 }
 
-/* Returns FALSE if no packet is available, or after EOF. */
+/* Returns FALSE if no packet is available, or after EOF. `out_size` is 0 if there may be one, but
+ * it was not read. */
 static gboolean
-read_packet(PacketSocket *self)
+read_packet(PacketSocket *self, gsize *out_size)
 {
     ssize_t n = recv(self->watch.fd, self->packet, PACKET_BYTES_MAX, MSG_DONTWAIT);
 
+    *out_size = (gsize)MAX(n, 0);
     if (n > 0) {
         take_packet(self, (gsize)n);
         return self->is_open;
@@ -267,11 +270,28 @@ packet_socket_has_ended(const PacketSocket *self)
     return self->is_open && poll(&poll_fd, 1, 0) > 0;
 }
 
+static gsize
+count_available(const PacketSocket *self)
+{
+    int n_bytes = 0;
+
+    if (!self->is_open || ioctl(self->watch.fd, FIONREAD, &n_bytes) != 0)
+        return 0;
+    return (gsize)MAX(n_bytes, 0);
+}
+
+/* A service that keeps sending does not keep the thread here. One packet more may be read, since
+ * reading again is the only way to notice EOF. */
 void
 packet_socket_read(PacketSocket *self)
 {
-    while (self->is_open && read_packet(self))
-        ;
+    gsize n_left = count_available(self), size = 0;
+
+    while (self->is_open && read_packet(self, &size)) {
+        if (size > 0 && n_left == 0)
+            return;
+        n_left -= MIN(n_left, size);
+    }
 }
 
 static void
@@ -279,6 +299,7 @@ on_ready(gpointer data, short revents)
 {
     PacketSocket *self = data;
     guint n_packets = 0;
+    gsize size;
 
     if (revents & POLLOUT) {
         packet_socket_send(self);
@@ -290,7 +311,7 @@ on_ready(gpointer data, short revents)
     /* During deliveries, all available events are read, so that callbacks see the current state: a
      * lock that was granted and then stolen is not held. Otherwise one packet is enough: the
      * waiting thread may have its result. */
-    while (read_packet(self) && self->has_events && session_is_delivering(self->session) &&
+    while (read_packet(self, &size) && self->has_events && session_is_delivering(self->session) &&
            ++n_packets < PACKETS_MAX)
         ;
 }

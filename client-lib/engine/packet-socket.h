@@ -46,7 +46,8 @@ gboolean packet_socket_is_drained(const PacketSocket *self);
 guint64 packet_socket_count_appended(const PacketSocket *self);
 guint64 packet_socket_count_sent(const PacketSocket *self);
 
-/* Reads and dispatches all available messages. */
+/* Reads and dispatches all messages that are available now, including EOF; those that are sent
+ * meanwhile may be left. */
 void packet_socket_read(PacketSocket *self);
 
 /* Whether the service has closed its end. There may still be unread messages. */

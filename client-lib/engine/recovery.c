@@ -183,7 +183,7 @@ open_socket(Recovery *self)
     g_variant_builder_add(&options, "{sv}", BUS_OPTION_VERSION,
                           g_variant_new_uint32(PACKET_VERSION));
     self->call = bus_call(self->bus, BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE, "OpenSocket",
-                          g_variant_new("(a{sv})", &options), BUS_TIMEOUT_US, on_opened, self);
+                          g_variant_new("(a{sv})", &options), ANSWER_TIMEOUT_US, on_opened, self);
 }
 
 /* Only in the states CLOSED and WAITING. */

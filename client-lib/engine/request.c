@@ -34,7 +34,7 @@ struct Request {
 
     int state; /* a State; read atomically, written with the session lock held */
     Completion completion;
-    SessionTimer timer; /* the time-out of the request, or of a release without a socket */
+    SessionTimer timer; /* the time-out of the request or of the release */
     gint64 began_us;
     guint n_refusals;
 
@@ -166,14 +166,27 @@ on_cancelled(gpointer data)
     request_give_up(data);
 }
 
-/* The service has not sent the time-out: it is stopped or not running. */
+/* The service has not sent the time-out, or has not answered a request that does not wait for a
+ * lock: it is stopped or not running. */
 static void
 on_timed_out(gpointer data)
 {
     Request *self = data;
 
-    completion_return_error(&self->completion, error_new_from_end(PACKET_REASON_TIMEOUT));
+    completion_return_error(&self->completion,
+                            self->options.timeout_ms > 0
+                                ? error_new_from_end(PACKET_REASON_TIMEOUT)
+                                : error_new_unavailable(_("it has not answered in time")));
     request_give_up(self);
+}
+
+/* Returns how long the library waits for the result; 0: until the request is cancelled. */
+static gint64
+get_patience_us(const RequestOptions *options)
+{
+    if (options->timeout_ms > 0)
+        return options->timeout_ms * G_TIME_SPAN_MILLISECOND + GRACE_US;
+    return options->if_available || options->steal ? ANSWER_TIMEOUT_US : 0;
 }
 
 /* ---- loss of the lock */
@@ -253,13 +266,14 @@ release_be_answered(Request *self, const PacketAnswer *answer)
         lock_table_abandon(self->table, &self->entry);
 }
 
+/* The release stays in the queue of the socket, or is sent on the next socket. */
 static void
 on_release_expired(gpointer data)
 {
     Request *self = data;
 
     completion_return_error(&self->completion,
-                            error_new_unavailable(_("it has not restarted in time")));
+                            error_new_unavailable(_("it has not answered in time")));
     lock_table_abandon(self->table, &self->entry);
 }
 
@@ -283,6 +297,7 @@ release(Request *self, Caller caller)
     set_state(self, STATE_RELEASED);
     self->entry.was_sent = FALSE;
     self->timer.expired = on_release_expired;
+    session_start_timer(self->session, &self->timer, g_get_monotonic_time() + ANSWER_TIMEOUT_US);
     lock_table_call(self->table, &self->entry, TRUE);
     return TRUE;
 }
@@ -298,21 +313,25 @@ request_release(Request *self, Caller caller)
     return was_held;
 }
 
-static void
+static gboolean
 drop(Request *self)
 {
     if (!request_is_held(self))
-        return;
+        return FALSE;
     set_state(self, STATE_RELEASED);
     lock_table_drop(self->table, &self->entry);
+    return TRUE;
 }
 
-void
+gboolean
 request_drop(Request *self)
 {
+    gboolean was_held;
+
     session_enter(self->session);
-    drop(self);
+    was_held = drop(self);
     session_leave(self->session);
+    return was_held;
 }
 
 void
@@ -353,7 +372,6 @@ on_write(LockEntry *entry, guint64 serial, GByteArray *queue)
     const RequestOptions *options = &self->options;
 
     if (get_state(self) == STATE_RELEASED) {
-        session_stop_timer(self->session, &self->timer);
         packet_write_key(queue, PACKET_RELEASE, 0, serial, entry->key);
         return;
     }
@@ -373,16 +391,6 @@ on_answered(LockEntry *entry, const PacketAnswer *answer)
         release_be_answered(self, answer);
     else
         request_be_answered(self, answer);
-}
-
-/* Bounds how long a release waits for a socket. */
-static void
-on_delayed(LockEntry *entry)
-{
-    Request *self = from_entry(entry);
-
-    if (get_state(self) == STATE_RELEASED && self->timer.due_us == 0)
-        session_start_timer(self->session, &self->timer, g_get_monotonic_time() + BUS_TIMEOUT_US);
 }
 
 static void
@@ -472,7 +480,6 @@ on_finished(LockEntry *entry, PacketReason reason, const GError *error)
 static const LockEntryFuncs entry_funcs = {
     .write = on_write,
     .answered = on_answered,
-    .delayed = on_delayed,
     .failed = on_failed,
     .granted = on_granted,
     .ended = on_ended,
@@ -491,6 +498,7 @@ request_start(LockTable *table,
               Caller caller)
 {
     const gsize length = strlen(name);
+    const gint64 patience_us = get_patience_us(options);
     Request *self = g_malloc0(sizeof *self + length + 1);
 
     g_atomic_ref_count_init(&self->n_refs);
@@ -507,11 +515,9 @@ request_start(LockTable *table,
     }
     self->timer.data = self;
     self->timer.expired = on_timed_out;
-    if (options->timeout_ms > 0) {
+    if (patience_us > 0) {
         self->began_us = g_get_monotonic_time();
-        session_start_timer(session, &self->timer,
-                            self->began_us + options->timeout_ms * G_TIME_SPAN_MILLISECOND +
-                                GRACE_US);
+        session_start_timer(session, &self->timer, self->began_us + patience_us);
     }
     self->table = table;
     session_add_user(session);
@@ -543,6 +549,17 @@ guint64
 request_get_token(const Request *self)
 {
     return self->token;
+}
+
+void
+request_catch_up(Request *self)
+{
+    session_enter(self->session);
+    if (self->table != NULL && session_is_of_this_process(self->session)) {
+        recovery_read(lock_table_get_recovery(self->table));
+        session_catch_up(self->session);
+    }
+    session_leave(self->session);
 }
 
 gboolean

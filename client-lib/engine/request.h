@@ -50,14 +50,19 @@ const char *request_get_name(const Request *self);
 WebLocksMode request_get_mode(const Request *self);
 guint64 request_get_token(const Request *self);
 
+/* Handles what the service and the bus have sent, without waiting: a loss that has arrived is known
+ * afterwards, also if no main context runs. */
+void request_catch_up(Request *self);
+
 /* Always FALSE in the child of a fork(). */
 gboolean request_is_held(const Request *self);
 
 /* Returns the error of a lost lock, or NULL if it is held or was released. */
 const GError *request_get_error(const Request *self);
 
-/* Releases the lock without waiting for an answer. Does nothing if it is not held. */
-void request_drop(Request *self);
+/* Releases the lock without waiting for an answer. Returns FALSE, and does nothing, if it is not
+ * held. */
+gboolean request_drop(Request *self);
 
 /* Like request_drop(), for the finalization of the lock object: lock_lost() is not called any more.
  */

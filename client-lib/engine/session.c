@@ -438,6 +438,14 @@ run_timers(Session *self)
     return TRUE;
 }
 
+void
+session_catch_up(Session *self)
+{
+    handle_input(self);
+    if (self->source != NULL)
+        run_timers(self);
+}
+
 /* ---- the source of the main context */
 
 static gboolean

@@ -21,6 +21,12 @@
 
 #include <gio/gio.h>
 
+/* The longest time that an operation waits for the bus or the service. Only a request that waits
+ * for a lock may take longer. It is the usual time-out of D-Bus libraries, and documented as 25
+ * seconds.
+ */
+#define ANSWER_TIMEOUT_US (25 * G_TIME_SPAN_SECOND)
+
 typedef struct Session Session;
 
 /* `unused` is called with the lock held when there are no users any more; it has to call
@@ -59,6 +65,9 @@ typedef struct {
 void session_add_watch(Session *self, SessionWatch *watch);
 void session_set_watch_events(Session *self, SessionWatch *watch, short events);
 void session_remove_watch(Session *self, SessionWatch *watch);
+
+/* Handles the events that have happened, without waiting. */
+void session_catch_up(Session *self);
 
 /* A timer, owned by the caller. `expired` is called once, with the lock held. A zero-initialized
  * timer is stopped. */

@@ -160,12 +160,14 @@ function requestLock(manager, request) {
         call(manager, 'request', toDBusName(name), libraryOptions(request), cancellable).then(
             lock => {
                 forgetSignal();
-                if (signal?.aborted)
-                    release(lock).then(() => reject(signal.reason));
-                else if (lock === null)
+                if (signal?.aborted) {
+                    lock.release();
+                    reject(signal.reason);
+                } else if (lock === null) {
                     resolve(invoke(request.callback, null));
-                else
+                } else {
                     hold(lock, request, resolve, reject);
+                }
             },
             error => {
                 forgetSignal();

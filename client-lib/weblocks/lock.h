@@ -27,6 +27,8 @@ WEB_LOCKS_PUBLIC
 const GError *web_locks_lock_get_error(WebLocksLock *self);
 
 WEB_LOCKS_PUBLIC
+void web_locks_lock_release(WebLocksLock *self);
+WEB_LOCKS_PUBLIC
 void web_locks_lock_release_async(WebLocksLock *self,
                                   GCancellable *cancellable,
                                   GAsyncReadyCallback callback,

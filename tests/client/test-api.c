@@ -190,7 +190,7 @@ static void
 test_locks(void)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
-    g_autoptr(WebLocksLock) async = NULL, sync = NULL;
+    g_autoptr(WebLocksLock) async = NULL, sync = NULL, third = NULL;
     g_autoptr(GPtrArray) many_async = NULL, many_sync = NULL;
     g_autoptr(GError) error = NULL;
     g_auto(Answer) request = {0}, release = {0}, many = {0};
@@ -209,6 +209,9 @@ test_locks(void)
     g_assert_true(web_locks_lock_release_finish(async, answer_wait(&release), &error));
     g_assert_true(web_locks_lock_release_sync(sync, NULL, &error));
     g_assert_false(web_locks_lock_get_held(sync));
+    third = test_lock(manager, "a");
+    web_locks_lock_release(third);
+    g_assert_false(web_locks_lock_get_held(third));
 
     web_locks_manager_request_many_async(manager, names, NULL, NULL, answer_take, &many);
     many_async = web_locks_manager_request_many_finish(manager, answer_wait(&many), &error);

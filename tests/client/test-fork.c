@@ -147,6 +147,7 @@ release(Parent *parent)
 {
     GError *error = NULL;
 
+    web_locks_lock_release(parent->lock);
     CHECK(!web_locks_lock_release_sync(parent->lock, NULL, &error));
     CHECK(fails_with(error, WEB_LOCKS_ERROR_INVALID_STATE));
     return 0;

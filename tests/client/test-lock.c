@@ -43,6 +43,35 @@ test_release_twice_at_the_same_time(void)
     g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD);
 }
 
+/* One notification, and what follows on the same agent comes after the release. */
+static void
+test_release_without_waiting(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), again = NULL, next = NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(Losses) losses = {0};
+    g_auto(Answer) waiting = {0};
+
+    losses_watch(&losses, lock);
+    web_locks_lock_release(lock);
+    g_assert_false(web_locks_lock_get_held(lock));
+    g_assert_null(web_locks_lock_get_error(lock));
+    assert_state(manager, " | ");
+    again = test_lock(manager, "a");
+    answer_ask(&waiting, other, "a");
+    test_settle(other);
+
+    web_locks_lock_release(lock); /* no effect on the next lock */
+    g_assert_false(web_locks_lock_release_sync(lock, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD);
+    assert_state(manager, "a | a");
+    web_locks_lock_release(again);
+    next = answer_expect_lock(&waiting);
+    g_assert_cmpuint(losses.n_held_notifies, ==, 1);
+    g_assert_cmpuint(losses.n_lost, ==, 0);
+}
+
 static WebLocksLock *
 steal(WebLocksManager *other, const char *name)
 {
@@ -104,6 +133,20 @@ test_stolen_while_releasing(void)
     }
     g_main_context_pop_thread_default(context);
     assert_state(other, "a | ");
+}
+
+/* Releasing a lock that another client has meanwhile does not release that one's. */
+static void
+test_stolen_and_released(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(holder, "a"), stolen = steal(other, "a");
+
+    web_locks_lock_release(lock);
+    g_assert_false(web_locks_lock_get_held(lock));
+    test_settle(holder);
+    assert_state(other, "a | ");
+    g_assert_true(web_locks_lock_get_held(stolen));
 }
 
 /* A lock without references of its holder can be stolen too. */
@@ -343,8 +386,10 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/lock/released-twice", test_release_twice);
     g_test_add_func("/lock/released-twice-at-the-same-time", test_release_twice_at_the_same_time);
+    g_test_add_func("/lock/released-without-waiting", test_release_without_waiting);
     g_test_add_func("/lock/stolen", test_stolen);
     g_test_add_func("/lock/stolen-while-releasing", test_stolen_while_releasing);
+    g_test_add_func("/lock/stolen-and-released", test_stolen_and_released);
     g_test_add_func("/lock/stolen-and-dropped", test_stolen_and_dropped);
     g_test_add_func("/lock/dropped", test_unref);
     g_test_add_func("/lock/dropped-last-of-its-agent", test_unref_last);

@@ -26,6 +26,19 @@ function inspect(name) {
     });
 }
 
+test('a lock of the library is released without waiting', async t => {
+    const name = t.name();
+    const agent = WebLocks.Agent.dup_default(Gio.BusType.SESSION);
+    const lock = agent.get_manager('default').request_sync(name, null, null);
+    const waiter = t.request(locks, name);
+    assert.equal(lock.release(), undefined);
+    assert.equal(lock.held, false);
+    await waiter.granted;
+    lock.release(); // has no effect on the next lock
+    const {held} = await locks.query();
+    assert.equal(held.map(info => info.name), [name]);
+});
+
 test('a wait ends with its timeout', async t => {
     const name = t.name();
     await t.hold(locks, name);

@@ -50,7 +50,8 @@ class PythonTestCase(BusTestCase):
         return sorted(name for name, _mode, _client in self.state()[1])
 
     def assert_nothing_left(self):
-        self.assertEqual(self.state(), ([], []))
+        """What has been released without waiting may not have been read by the service yet."""
+        wait_for(lambda: self.state() == ([], []), what='no lock and no request', every=0.005)
 
     def wait_pending(self, *names):
         wait_for(lambda: self.pending() == sorted(names), what=f'requests of {names}', every=0.005)

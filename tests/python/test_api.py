@@ -179,6 +179,21 @@ class Classes(PythonTestCase):
         self.assert_nothing_left()
         self.assert_fails(Errors.NOT_HELD, lock.release_sync)
 
+    def test_release(self):
+        lock = self.manager.request_sync('x')
+        self.assertIsNone(lock.release())
+        self.assertFalse(lock.get_held())
+        self.assertIsNone(lock.get_error())
+        self.assertEqual(len(self.manager.query_sync().held), 0)
+        self.assertIsNone(lock.release())
+
+    def test_held_without_a_main_loop(self):
+        lock = self.manager.request_sync('x')
+        self.assertTrue(lock.get_held())
+        self.other.steal('x', bucket=self.bucket)
+        self.assertEqual((lock.get_held(), lock.props.held), (False, False))
+        self.assertTrue(lock.get_error().matches(WebLocks.error_quark(), Errors.STOLEN))
+
     def test_none_without_an_error(self):
         self.other.request('x', bucket=self.bucket)
         options = WebLocks.Options(if_available=True)

@@ -75,7 +75,8 @@ class Calls(AsyncTestCase):
             self.other.release(id_, bucket=self.bucket)
             lock = await task
             self.assertTrue(lock.held)
-            await lock.release()
+            await lock.release_and_wait()
+            self.assertFalse(lock.held)
             self.assert_nothing_left()
         self.run_async(body())
 
@@ -103,8 +104,8 @@ class Calls(AsyncTestCase):
             self.assertEqual([(info.manager.bucket, info.name) for info in of_all.held],
                              [(self.bucket, info.name) for info in monitor.held])
             for each in [lock, *locks]:
-                await each.release()
-            await self.assert_raises_error(Errors.NOT_HELD, lock.release())
+                await each.release_and_wait()
+            await self.assert_raises_error(Errors.NOT_HELD, lock.release_and_wait())
             # A monitor is updated while the loop runs.
             await self.until(lambda: len(monitor.held) == 0 and len(of_all.held) == 0)
         self.run_async(body())
@@ -152,7 +153,7 @@ class Calls(AsyncTestCase):
                     self.other.steal('y', bucket=self.bucket)
                     raise ZeroDivisionError
             async with self.manager.lock('z') as lock:
-                await lock.release()
+                await lock.release_and_wait()
         self.run_async(body())
 
     def test_not_available_runs_the_body_with_none(self):
@@ -340,7 +341,7 @@ class await_lock:
         return await self.task
 
     async def __aexit__(self, *_exception):
-        await self.task.result().release()
+        self.task.result().release()
 
 
 class Cancellation(AsyncTestCase):
@@ -411,7 +412,7 @@ class Cancellation(AsyncTestCase):
                 # None: a lock that was granted too late is being released.
                 for lock in locks if isinstance(locks, list) else [locks]:
                     if lock is not None:
-                        await lock.release()
+                        lock.release()
             return completed
         for number, way in enumerate(ways):
             with self.subTest(way=number):

@@ -3,6 +3,7 @@
 
 """`with manager.lock()`, in the main thread; attributes, lists and reprs."""
 
+import select
 import signal
 import threading
 import time
@@ -172,6 +173,13 @@ class Body(PythonTestCase):
         self.assertFalse(lock.held)
         self.assertEqual(self.state(), ([('x', 'exclusive', self.other.name)], []))
 
+    def test_stolen_in_the_body_and_released_with_an_answer(self):
+        with self.assertRaises(GLib.Error) as caught:
+            with self.manager.lock('x') as lock:
+                self.other.steal('x', bucket=self.bucket)
+                lock.release_sync()
+        self.assert_error_is(caught.exception, Errors.STOLEN)
+
     def test_stolen_in_a_body_that_raises(self):
         with self.assertRaises(ZeroDivisionError):
             with self.manager.lock('x'):
@@ -188,6 +196,26 @@ class Body(PythonTestCase):
         with self.manager.lock('x') as lock:
             lock.release_sync()
             self.assert_nothing_left()
+        with self.manager.lock('x') as lock:
+            lock.release()
+            self.assertFalse(lock.held)
+            self.assert_nothing_left()
+
+    def test_left_while_the_service_is_stopped(self):
+        """Without waiting, and without a thread: also outside of the main thread."""
+        left = []
+
+        def run():
+            with self.manager.lock('x'):
+                self.daemon.pause()
+            left.append(time.monotonic())
+        self.addCleanup(self.daemon.resume)
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        thread.join(12 * FACTOR)
+        self.assertTrue(left, 'the with has not been left')
+        self.daemon.resume()
+        self.assert_nothing_left()
 
     def test_cancellable(self):
         self.other.request('x', bucket=self.bucket)
@@ -232,6 +260,12 @@ class Signals(PythonTestCase):
         self.wait_pending('name')
         return process
 
+    def read_line(self, process):
+        """Fails if there is none within half of the library's time-out."""
+        ready, _, _ = select.select([process.stdout], [], [], 12 * FACTOR)
+        self.assertTrue(ready, 'the process has printed nothing')
+        return process.stdout.readline()
+
     def setUp(self):
         super().setUp()
         self.first, _token = self.other.request('name', bucket=self.bucket)
@@ -268,6 +302,36 @@ class Signals(PythonTestCase):
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.stdout.readline(), 'interrupted\n')
         self.wait_held()
+        process.stdin.close()
+        self.assertEqual(wait_exit(process), 0)
+
+    def test_interrupt_of_the_body_while_the_service_is_stopped(self):
+        """The body is left, and so is the `with`; the lock is released when the service continues,
+        while the process goes on."""
+        process = self.waiter()
+        second = self.client()
+        second.request('name', bucket=self.bucket)
+        self.other.release(self.first, bucket=self.bucket)
+        self.assertEqual(process.stdout.readline(), 'granted\n')
+        self.daemon.pause()
+        self.addCleanup(self.daemon.resume)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(self.read_line(process), 'interrupted\n')
+        self.daemon.resume()
+        wait_for(lambda: self.state() == ([('name', 'exclusive', second.name)], []),
+                 what='the grant of the next request')
+        self.assertIsNone(process.poll())
+        process.stdin.close()
+        self.assertEqual(wait_exit(process), 0)
+
+    def test_interrupt_of_a_wait_while_the_service_is_stopped(self):
+        process = self.waiter()
+        self.daemon.pause()
+        self.addCleanup(self.daemon.resume)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(self.read_line(process), 'interrupted\n')
+        self.daemon.resume()
+        self.wait_pending()
         process.stdin.close()
         self.assertEqual(wait_exit(process), 0)
 

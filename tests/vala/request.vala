@@ -101,7 +101,12 @@ async void test_options(WebLocks.Manager manager, WebLocks.Manager other) throws
     } catch (WebLocks.Error error) {
         check(error is WebLocks.Error.STOLEN, "releasing a stolen lock is an error");
     }
-    stolen.release_sync();
+    stolen.release();
+    check(!stolen.held && stolen.get_error() == null, "a lock is released without waiting");
+    var next = yield other.request_async("scanner", new WebLocks.Options() { if_available = true },
+                                         null);
+    check(next != null, "and is available for what is requested afterwards");
+    next.release_sync();
 }
 
 async void test_many(WebLocks.Manager manager) throws Error

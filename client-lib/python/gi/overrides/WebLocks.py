@@ -60,7 +60,7 @@ def options_from(mode, timeout, why, steal, if_available):
 def release_lock(lock):
     """Releases a lock that was granted after the caller stopped waiting."""
     if lock is not None:
-        lock.release_async(None, None)
+        lock.release()
 
 
 def release_locks(locks):
@@ -165,13 +165,6 @@ class LockScope:
         lock, self._lock, self._is_entered = self._lock, None, False
         return lock
 
-    @staticmethod
-    def _is_news(error, exception):
-        """Whether to raise an error of the release: not if the body has raised an exception, nor if
-        the body has released the lock itself."""
-        return exception is None and not error.matches(WebLocks.error_quark(),
-                                                       WebLocks.Error.NOT_HELD)
-
     def __enter__(self):
         self._enter()
         try:
@@ -185,11 +178,11 @@ class LockScope:
         lock = self._leave()
         if lock is None:
             return
-        try:
-            lock.release_sync()
-        except GLib.Error as error:
-            if self._is_news(error, exception):
-                raise
+        # Neither of these waits: a `with` can be left whatever the service does.
+        loss = lock.get_error()
+        lock.release()
+        if loss is not None and exception is None:
+            raise loss
 
     async def __aenter__(self):
         self._enter()
@@ -205,9 +198,11 @@ class LockScope:
         if lock is None:
             return
         try:
-            await lock.release()
+            await lock.release_and_wait()
         except GLib.Error as error:
-            if self._is_news(error, exception):
+            # Not if the body has raised an exception, nor if it has released the lock itself.
+            if exception is None and not error.matches(WebLocks.error_quark(),
+                                                       WebLocks.Error.NOT_HELD):
                 raise
 
 
@@ -223,6 +218,9 @@ def attribute(name):
     """A GObject property as an attribute."""
     return property(lambda self: getattr(self.props, name), doc=f'The property {name}.')
 
+
+# Functions without a callback that may add work to the main context.
+NOT_WAITING = ('close', 'release', 'get_error', 'get_held')
 
 # A name that is much longer than the limit is truncated before the conversion; it is still too
 # long.
@@ -255,7 +253,7 @@ def exported(class_):
     """Replaces an introspected class by its override."""
     base = class_.__base__
     for name in dir(base):
-        if name.endswith(('_async', '_sync')) or name == 'close':
+        if name.endswith(('_async', '_sync')) or name in NOT_WAITING:
             function = tells_pumps(getattr(base, name))
             setattr(class_, name, staticmethod(function) if name.startswith('new_') else function)
     __all__.append(class_.__name__)
@@ -330,13 +328,14 @@ class Lock(WebLocks.Lock):
     name = attribute('name')
     mode = attribute('mode')
     token = attribute('token')
-    held = attribute('held')
+    held = property(lambda self: self.get_held(), doc='Whether it is held.')
 
     def __repr__(self):
         state = 'held' if self.held else 'not held'
         return f'<WebLocks.Lock {self.name!r} {self.mode.value_nick}, {state}>'
 
-    async def release(self):
+    async def release_and_wait(self):
+        """Releases the lock and awaits the answer; release() doesn't wait."""
         await on_asyncio(self.release_async, self.release_finish, can_cancel=False)
 
 

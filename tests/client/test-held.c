@@ -1,0 +1,164 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Whether a lock is still held, in a program that runs no main loop: what has arrived counts. The
+ * signal is emitted when the main context runs, and not before. */
+
+#include "tests/client/fixture.h"
+
+#define N_LOCKS     100
+#define DEADLINE_US (test_factor() * 30 * G_TIME_SPAN_SECOND)
+
+typedef void (*End)(WebLocksManager *other);
+
+static void
+steal(WebLocksManager *other)
+{
+    g_autoptr(WebLocksOptions) options = test_steal();
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksLock) stolen =
+        web_locks_manager_request_sync(other, "a", options, NULL, &error);
+
+    g_assert_no_error(error);
+    g_assert_nonnull(stolen);
+}
+
+static void
+break_by_name(WebLocksManager *other, const char *name)
+{
+    g_autoptr(GError) error = NULL;
+
+    g_assert_cmpint(web_locks_manager_break_sync(other, name, NULL, NULL, &error), ==, 1);
+    g_assert_no_error(error);
+}
+
+static void
+break_lock(WebLocksManager *other)
+{
+    break_by_name(other, "a");
+}
+
+/* When the other client has its answer, the service has sent the loss to the holder. */
+static void
+test_ended(gconstpointer end)
+{
+    g_autoptr(WebLocksManager) other = test_manager_new();
+    g_autoptr(GMainContext) context = g_main_context_new();
+
+    g_main_context_push_thread_default(context);
+    {
+        g_autoptr(WebLocksManager) holder = test_manager_new();
+        g_autoptr(WebLocksLock) lock = test_lock(holder, "a"), kept = test_lock(holder, "b");
+        g_auto(Losses) losses = {0};
+        gboolean held = TRUE;
+
+        losses_watch(&losses, lock);
+        g_assert_true(web_locks_lock_get_held(lock));
+        ((End)end)(other);
+        g_object_get(lock, "held", &held, NULL);
+        g_assert_false(held);
+        g_assert_false(web_locks_lock_get_held(lock));
+        g_assert_error(web_locks_lock_get_error(lock), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
+        g_assert_true(web_locks_lock_get_held(kept));
+        g_assert_cmpuint(losses.n_lost, ==, 0);
+        test_wait(test_is_set, &losses.n_lost);
+        g_assert_cmpuint(losses.n_held_notifies, ==, 1);
+        g_assert_true(losses.thread == g_thread_self());
+    }
+    g_main_context_pop_thread_default(context);
+}
+
+/* The error is as current as whether it is held. */
+static void
+test_error(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
+
+    g_assert_null(web_locks_lock_get_error(lock));
+    break_lock(other);
+    g_assert_error(web_locks_lock_get_error(lock), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
+}
+
+/* Each loss is in a packet of its own, and the last one is found immediately, too. */
+static void
+test_many(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new(), other = test_manager_new();
+    g_autoptr(GPtrArray) locks = g_ptr_array_new_with_free_func(g_object_unref);
+
+    for (guint i = 0; i < N_LOCKS; i++) {
+        g_autofree char *name = g_strdup_printf("%u", i);
+
+        g_ptr_array_add(locks, test_lock(holder, name));
+    }
+    for (guint i = 0; i < N_LOCKS; i++)
+        break_by_name(other, web_locks_lock_get_name(locks->pdata[i]));
+    g_assert_false(web_locks_lock_get_held(locks->pdata[N_LOCKS - 1]));
+    for (guint i = 0; i < N_LOCKS; i++)
+        g_assert_false(web_locks_lock_get_held(locks->pdata[i]));
+}
+
+/* The service restarts without its state, which takes the library some messages to find out. */
+static void
+test_restarted_without_state(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
+    const gint64 deadline_us = g_get_monotonic_time() + DEADLINE_US;
+
+    test_service_kill();
+    test_service_start_with("--no-state");
+    while (web_locks_lock_get_held(lock))
+        g_assert_cmpint(g_get_monotonic_time(), <, deadline_us);
+    g_assert_error(web_locks_lock_get_error(lock), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LOST);
+    test_service_stop();
+    test_service_start();
+}
+
+/* A pause is no loss. */
+static void
+test_restarted(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
+
+    test_service_kill();
+    g_assert_true(web_locks_lock_get_held(lock));
+    test_service_start();
+    test_wait_for_state(other, "a | ");
+    g_assert_true(web_locks_lock_get_held(lock));
+    g_assert_null(web_locks_lock_get_error(lock));
+    test_release(lock);
+}
+
+static void
+test_bus_ended(void)
+{
+    PrivateBus *bus = private_bus_new();
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksAgent) agent =
+        web_locks_agent_new_for_address_sync(bus->address, NULL, &error);
+    gint64 deadline_us;
+
+    g_assert_no_error(error);
+    g_assert_true(web_locks_agent_get_connected(agent));
+    private_bus_free(bus);
+    deadline_us = g_get_monotonic_time() + DEADLINE_US;
+    while (web_locks_agent_get_connected(agent))
+        g_assert_cmpint(g_get_monotonic_time(), <, deadline_us);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_data_func("/held/stolen", steal, test_ended);
+    g_test_add_data_func("/held/broken", break_lock, test_ended);
+    g_test_add_func("/held/error", test_error);
+    g_test_add_func("/held/many", test_many);
+    g_test_add_func("/held/service-restarts-without-state", test_restarted_without_state);
+    g_test_add_func("/held/service-restarts", test_restarted);
+    g_test_add_func("/held/bus-ends", test_bus_ended);
+    return test_run(NULL);
+}
