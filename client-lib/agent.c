@@ -7,6 +7,8 @@
 
 #include <glib/gi18n-lib.h>
 
+#include "client-lib/engine/process.h"
+
 /**
  * WebLocksAgent:
  *
@@ -310,7 +312,7 @@ typedef struct {
     gpointer address; /* of the agent object */
 } KnownAgent;
 
-static GMutex known_agents_mutex;
+/* Protected by PROCESS_MUTEX_AGENTS. */
 static GPtrArray *known_agents;
 
 static void
@@ -325,14 +327,14 @@ known_agent_free(gpointer data)
 static void
 forget_agent(WebLocksAgent *agent)
 {
-    g_mutex_lock(&known_agents_mutex);
+    process_lock(PROCESS_MUTEX_AGENTS);
     for (guint i = 0; known_agents != NULL && i < known_agents->len; i++) {
         if (((KnownAgent *)g_ptr_array_index(known_agents, i))->address == agent) {
             g_ptr_array_remove_index_fast(known_agents, i);
             break;
         }
     }
-    g_mutex_unlock(&known_agents_mutex);
+    process_unlock(PROCESS_MUTEX_AGENTS);
 }
 
 /* Finds an agent that is not closed and whose connection has not ended. References to other agents
@@ -393,13 +395,13 @@ web_locks_agent_dup_default(GBusType bus_type)
     g_autoptr(GPtrArray) unwanted = g_ptr_array_new_with_free_func(g_object_unref);
     WebLocksAgent *self;
 
-    g_mutex_lock(&known_agents_mutex);
+    process_lock(PROCESS_MUTEX_AGENTS);
     self = find_agent(bus_type, NULL, context, unwanted);
     if (self == NULL) {
         self = agent_new(bus_type, NULL);
         remember_agent(self, bus_type, NULL);
     }
-    g_mutex_unlock(&known_agents_mutex);
+    process_unlock(PROCESS_MUTEX_AGENTS);
     return self;
 }
 
@@ -444,7 +446,7 @@ web_locks_agent_new_for_connection(GDBusConnection *connection, GError **error)
                             _("the connection is not one to a message bus"));
         return NULL;
     }
-    g_mutex_lock(&known_agents_mutex);
+    process_lock(PROCESS_MUTEX_AGENTS);
     self = find_agent(G_BUS_TYPE_NONE, connection, context, unwanted);
     if (self == NULL) {
         self = agent_new(G_BUS_TYPE_NONE, NULL);
@@ -455,7 +457,7 @@ web_locks_agent_new_for_connection(GDBusConnection *connection, GError **error)
         g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
                             _("the connection has an agent of another main context"));
     }
-    g_mutex_unlock(&known_agents_mutex);
+    process_unlock(PROCESS_MUTEX_AGENTS);
     return self;
 }
 

@@ -18,9 +18,9 @@ typedef struct {
     GObject parent;
     GBytes *body;
     gboolean held;
-    GArray *entries;    /* of Entry */
-    GMutex mutex;       /* protects `objects`: several threads may read a snapshot */
-    GPtrArray *objects; /* of WebLocksLockInfo or NULL */
+    GArray *entries; /* of Entry */
+    WebLocksLockInfo *
+        *objects; /* of each entry, or NULL; atomic: several threads may read a list */
 } InfoList;
 
 typedef struct {
@@ -55,20 +55,20 @@ get_item(GListModel *model, guint position)
 {
     InfoList *self = (InfoList *)model;
     const Entry *entry;
-    gpointer object;
+    WebLocksLockInfo **place;
+    g_autoptr(WebLocksLockInfo) made = NULL;
 
     if (position >= self->entries->len)
         return NULL;
-    g_mutex_lock(&self->mutex);
-    if (self->objects->len == 0)
-        g_ptr_array_set_size(self->objects, (int)self->entries->len);
-    entry = &g_array_index(self->entries, Entry, position);
-    if (self->objects->pdata[position] == NULL)
-        self->objects->pdata[position] = web_locks_lock_info_new_from_query(
-            entry->name, entry->mode, entry->client_id, self->held);
-    object = g_object_ref(self->objects->pdata[position]);
-    g_mutex_unlock(&self->mutex);
-    return object;
+    place = &self->objects[position];
+    if (g_atomic_pointer_get(place) == NULL) {
+        entry = &g_array_index(self->entries, Entry, position);
+        made = web_locks_lock_info_new_from_query(entry->name, entry->mode, entry->client_id,
+                                                  self->held);
+        if (g_atomic_pointer_compare_and_exchange(place, NULL, made))
+            return g_object_ref(g_steal_pointer(&made));
+    }
+    return g_object_ref(g_atomic_pointer_get(place));
 }
 
 static void
@@ -82,18 +82,9 @@ info_list_model_init(GListModelInterface *interface)
 /* ---- GObject */
 
 static void
-object_unref(gpointer object)
-{
-    if (object != NULL)
-        g_object_unref(object);
-}
-
-static void
 info_list_init(InfoList *self)
 {
     self->entries = g_array_new(FALSE, FALSE, sizeof(Entry));
-    self->objects = g_ptr_array_new_with_free_func(object_unref);
-    g_mutex_init(&self->mutex);
 }
 
 static void
@@ -101,10 +92,11 @@ info_list_finalize(GObject *object)
 {
     InfoList *self = (InfoList *)object;
 
+    for (guint i = 0; self->objects != NULL && i < self->entries->len; i++)
+        g_clear_object(&self->objects[i]);
+    g_free(self->objects);
     g_array_unref(self->entries);
-    g_ptr_array_unref(self->objects);
     g_bytes_unref(self->body);
-    g_mutex_clear(&self->mutex);
     G_OBJECT_CLASS(info_list_parent_class)->finalize(object);
 }
 
@@ -183,6 +175,12 @@ info_list_new(GBytes *body, gboolean held)
     return self;
 }
 
+static void
+info_list_complete(InfoList *self)
+{
+    self->objects = g_new0(WebLocksLockInfo *, self->entries->len);
+}
+
 gboolean
 info_list_read(GBytes *body, GListModel **out_held, GListModel **out_pending)
 {
@@ -194,6 +192,8 @@ info_list_read(GBytes *body, GListModel **out_held, GListModel **out_pending)
     if (!read_entries(&reader, ((InfoList *)held)->entries) ||
         !read_entries(&reader, ((InfoList *)pending)->entries) || reader.offset != reader.size)
         return FALSE;
+    info_list_complete((InfoList *)held);
+    info_list_complete((InfoList *)pending);
     *out_held = G_LIST_MODEL(g_steal_pointer(&held));
     *out_pending = G_LIST_MODEL(g_steal_pointer(&pending));
     return TRUE;

@@ -45,19 +45,16 @@ enum {
 };
 static guint signals[N_SIGNALS];
 
+/* Set by class_init. */
+static guint notify_id;
+static GQuark held_quark;
+
 /* Emits "notify" only if a handler is connected, since that takes longer than the rest of a
  * release. */
 static void
 notify_held(gpointer lock)
 {
-    static gsize notify_id;
-    static GQuark held;
-
-    if (g_once_init_enter(&notify_id)) {
-        held = g_quark_from_static_string("held");
-        g_once_init_leave(&notify_id, g_signal_lookup("notify", G_TYPE_OBJECT));
-    }
-    if (g_signal_has_handler_pending(lock, (guint)notify_id, held, TRUE))
+    if (g_signal_has_handler_pending(lock, notify_id, held_quark, TRUE))
         g_object_notify_by_pspec(lock, properties[PROP_HELD]);
 }
 
@@ -404,6 +401,8 @@ web_locks_lock_class_init(WebLocksLockClass *class)
      */
     properties[PROP_HELD] = g_param_spec_boolean("held", NULL, NULL, FALSE, flags);
     g_object_class_install_properties(object_class, N_PROPS, properties);
+    notify_id = g_signal_lookup("notify", G_TYPE_OBJECT);
+    held_quark = g_quark_from_static_string("held");
 
     /**
      * WebLocksLock::lost:

@@ -8,6 +8,7 @@
 #include <glib/gi18n-lib.h>
 #include <string.h>
 
+#include "client-lib/engine/process.h"
 #include "client-lib/error-private.h"
 #include "common/bus-names.h"
 
@@ -172,7 +173,7 @@ notify_watches(Connection *self, GDBusMessage *signal, const char *name)
  * begins to use the same bus connection meanwhile, that agent takes over: its first message is END.
  * The code that removes a Connection from the list removes its last session user. */
 
-static GMutex lingering_mutex;
+/* Protected by PROCESS_MUTEX_LINGERING. */
 static GPtrArray *lingering; /* of Connection */
 
 static gboolean
@@ -180,9 +181,9 @@ take_from_lingering(Connection *self)
 {
     gboolean is_taken;
 
-    g_mutex_lock(&lingering_mutex);
+    process_lock(PROCESS_MUTEX_LINGERING);
     is_taken = lingering != NULL && g_ptr_array_remove_fast(lingering, self);
-    g_mutex_unlock(&lingering_mutex);
+    process_unlock(PROCESS_MUTEX_LINGERING);
     return is_taken;
 }
 
@@ -190,11 +191,11 @@ static void
 start_to_linger(Connection *self)
 {
     session_add_user(self->session);
-    g_mutex_lock(&lingering_mutex);
+    process_lock(PROCESS_MUTEX_LINGERING);
     if (lingering == NULL)
         lingering = g_ptr_array_new();
     g_ptr_array_add(lingering, self);
-    g_mutex_unlock(&lingering_mutex);
+    process_unlock(PROCESS_MUTEX_LINGERING);
     recovery_need(lock_table_get_recovery(self->table));
 }
 
@@ -217,11 +218,11 @@ take_over(GDBusConnection *bus)
     Session *session;
     gboolean is_needed;
 
-    g_mutex_lock(&lingering_mutex);
+    process_lock(PROCESS_MUTEX_LINGERING);
     for (guint i = 0; lingering != NULL && other == NULL && i < lingering->len; i++)
         if (((Connection *)lingering->pdata[i])->borrowed == bus)
             other = g_ptr_array_remove_index_fast(lingering, i);
-    g_mutex_unlock(&lingering_mutex);
+    process_unlock(PROCESS_MUTEX_LINGERING);
     if (other == NULL || !session_is_of_this_process(other->session))
         return FALSE;
     session = other->session;

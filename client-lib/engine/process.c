@@ -18,19 +18,38 @@ typedef struct {
     ino_t inode;
 } GuardedFd;
 
-static GMutex guarded_mutex;
 static GArray *guarded_fds; /* of GuardedFd */
+
+/* ---- mutexes */
+
+static GMutex mutexes[N_PROCESS_MUTEXES];
+
+void
+process_lock(ProcessMutex mutex)
+{
+    g_mutex_lock(&mutexes[mutex]);
+}
+
+void
+process_unlock(ProcessMutex mutex)
+{
+    g_mutex_unlock(&mutexes[mutex]);
+}
+
+/* ---- fork() */
 
 static void
 before_fork(void)
 {
-    g_mutex_lock(&guarded_mutex);
+    for (guint i = 0; i < N_PROCESS_MUTEXES; i++)
+        process_lock((ProcessMutex)i);
 }
 
 static void
 after_fork_in_parent(void)
 {
-    g_mutex_unlock(&guarded_mutex);
+    for (guint i = N_PROCESS_MUTEXES; i-- > 0;)
+        process_unlock((ProcessMutex)i);
 }
 
 /* Only async-signal-safe functions may be called here. The descriptor numbers stay in use, so that
@@ -53,20 +72,18 @@ after_fork_in_child(void)
         close(null_fd);
     if (guarded_fds != NULL)
         g_array_set_size(guarded_fds, 0);
-    g_mutex_unlock(&guarded_mutex);
+    after_fork_in_parent();
 }
 
-void
-process_init(void)
+/* When the library is loaded, and not when it is first used: a fork() during the first use would
+ * otherwise leave the child with a "once" that never ends. */
+static void __attribute__((constructor)) install_fork_handlers(void)
 {
-    static gsize is_counting;
-
-    if (g_once_init_enter(&is_counting)) {
-        if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0)
-            g_error("could not register fork handlers: out of memory");
-        g_once_init_leave(&is_counting, 1);
-    }
+    if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0)
+        g_error("could not register fork handlers: out of memory");
 }
+
+/* ---- guarded descriptors */
 
 void
 process_guard_fd(int fd)
@@ -78,22 +95,22 @@ process_guard_fd(int fd)
         return;
     guarded.device = now.st_dev;
     guarded.inode = now.st_ino;
-    g_mutex_lock(&guarded_mutex);
+    process_lock(PROCESS_MUTEX_FDS);
     if (guarded_fds == NULL)
         guarded_fds = g_array_new(FALSE, FALSE, sizeof guarded);
     g_array_append_val(guarded_fds, guarded);
-    g_mutex_unlock(&guarded_mutex);
+    process_unlock(PROCESS_MUTEX_FDS);
 }
 
 void
 process_unguard_fd(int fd)
 {
-    g_mutex_lock(&guarded_mutex);
+    process_lock(PROCESS_MUTEX_FDS);
     for (guint i = 0; guarded_fds != NULL && i < guarded_fds->len; i++) {
         if (g_array_index(guarded_fds, GuardedFd, i).fd == fd) {
             g_array_remove_index_fast(guarded_fds, i);
             break;
         }
     }
-    g_mutex_unlock(&guarded_mutex);
+    process_unlock(PROCESS_MUTEX_FDS);
 }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Detection and handling of fork().
+/* Detection and handling of fork(), and the library's static mutexes.
  *
  * In the child of a fork(), guarded descriptors are replaced by /dev/null. If the child kept the
  * connection to the bus open, the unique name and its locks would outlive the process that owns
@@ -11,12 +11,22 @@
 
 #include <glib.h>
 
-/* Installs the fork handlers. May be called repeatedly, from any thread. */
-void process_init(void);
-
-/* The number of forks between the process that called process_init() and this one. It replaces
+/* The number of forks between the process that loaded the library and this one. It replaces
  * comparing process ids, since getpid() is a system call. */
 extern int process_n_forks;
+
+/* All static mutexes of the library, in the order in which a thread may lock several of them.
+ * fork() waits until no other thread has one, so the child can use them and the data that they
+ * protect. So nothing may block while one is locked. */
+typedef enum {
+    PROCESS_MUTEX_AGENTS,    /* the list of known agents */
+    PROCESS_MUTEX_LINGERING, /* the list of closed connections */
+    PROCESS_MUTEX_FDS,       /* the list of guarded descriptors */
+    N_PROCESS_MUTEXES,
+} ProcessMutex;
+
+void process_lock(ProcessMutex mutex);
+void process_unlock(ProcessMutex mutex);
 
 /* Guards a socket. It must be unguarded before it is closed. */
 void process_guard_fd(int fd);

@@ -553,7 +553,6 @@ session_new(void (*unused)(gpointer data), gpointer data)
 {
     Session *self = g_new0(Session, 1);
 
-    process_init();
     g_atomic_ref_count_init(&self->n_refs);
     g_rec_mutex_init(&self->mutex);
     self->n_forks = process_n_forks;

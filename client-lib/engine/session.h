@@ -14,7 +14,7 @@
  * each lock or call that needs the connection. When there are no users any more, the connection is
  * closed.
  *
- * After fork(), the child takes no lock, since a thread that held it does not exist in the child,
+ * After fork(), the child takes no lock, since the thread that had it does not exist in the child,
  * and handles no events. In the child, nothing is closed when the last user is removed. */
 
 #pragma once

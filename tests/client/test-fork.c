@@ -4,6 +4,7 @@
 /* After fork() only the parent has the agent: nothing that the child does affects the parent's
  * locks and requests. */
 
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -275,6 +276,117 @@ test_default(void)
     g_assert_true(web_locks_agent_get_connected(agent));
 }
 
+/* ---- fork() while another thread is in web_locks_agent_dup_default()
+ *
+ * A child that inherits a locked mutex of the library hangs when it needs that. GLib has locks of
+ * its own, which nobody unlocks in the child, and a thread of the connection that observes the bus
+ * uses some; so a few children may hang. test-process.c tests exactly that no mutex of the library
+ * is left locked. */
+
+#define N_CHILDREN 100
+#define N_HUNG_MAX 5
+/* A machine may stall. */
+#define CHILD_SECONDS (test_factor() * 20)
+
+typedef struct {
+    int is_stopped; /* atomic */
+    int n_steps;    /* atomic */
+} Loop;
+
+/* The agent exists all the time, so it is only looked up, with the mutex locked. */
+static gpointer
+run_loop(gpointer data)
+{
+    Loop *loop = data;
+    g_autoptr(GMainContext) context = g_main_context_new();
+    WebLocksAgent *agent;
+
+    g_main_context_push_thread_default(context);
+    agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
+    while (!g_atomic_int_get(&loop->is_stopped)) {
+        g_object_unref(web_locks_agent_dup_default(G_BUS_TYPE_SESSION));
+        g_atomic_int_inc(&loop->n_steps);
+    }
+    g_object_unref(agent);
+    test_iterate();
+    g_main_context_pop_thread_default(context);
+    return NULL;
+}
+
+/* A default agent of its own, whose lock it acquires and releases. */
+static int
+use_in_child(void)
+{
+    g_autoptr(GMainContext) context = g_main_context_new();
+    g_autofree char *name = g_strdup_printf("%d", (int)getpid());
+    WebLocksAgent *agent;
+    WebLocksManager *manager;
+    WebLocksLock *lock;
+    GError *error = NULL;
+
+    g_main_context_push_thread_default(context);
+    agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
+    manager = web_locks_agent_get_manager(agent, "children", &error);
+    CHECK(manager != NULL);
+    lock = web_locks_manager_request_sync(manager, name, NULL, NULL, &error);
+    CHECK(lock != NULL && error == NULL);
+    CHECK(web_locks_lock_release_sync(lock, NULL, &error));
+    g_object_unref(lock);
+    g_object_unref(manager);
+    g_object_unref(agent);
+    return 0;
+}
+
+static pid_t
+fork_one(void)
+{
+    pid_t pid = fork();
+
+    g_assert_cmpint(pid, >=, 0);
+    if (pid == 0) {
+        alarm(CHILD_SECONDS);
+        _exit(use_in_child());
+    }
+    return pid;
+}
+
+/* Returns FALSE if the child has hung. */
+static gboolean
+join(pid_t pid)
+{
+    int status = 0;
+
+    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+        return FALSE;
+    g_assert_true(WIFEXITED(status));
+    g_assert_cmpint(WEXITSTATUS(status), ==, 0);
+    return TRUE;
+}
+
+static void
+test_beside_default_agent(void)
+{
+    Loop loop = {0};
+    GThread *thread = g_thread_new("loop", run_loop, &loop);
+    pid_t pids[N_CHILDREN];
+    guint n_hung = 0;
+
+    for (guint i = 0; i < N_CHILDREN; i++) {
+        const int n_steps = g_atomic_int_get(&loop.n_steps);
+
+        while (g_atomic_int_get(&loop.n_steps) == n_steps)
+            g_thread_yield();
+        pids[i] = fork_one();
+    }
+    g_atomic_int_set(&loop.is_stopped, TRUE);
+    g_thread_join(thread);
+    for (guint i = 0; i < N_CHILDREN; i++)
+        n_hung += join(pids[i]) ? 0 : 1;
+    g_test_message("%u of %d children have hung", n_hung, N_CHILDREN);
+    g_assert_cmpuint(n_hung, <=, N_HUNG_MAX);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -290,5 +402,6 @@ main(int argc, char **argv)
     g_test_add_func("/fork/child-runs-the-main-context", test_iterate_child);
     g_test_add_func("/fork/child-with-an-agent-of-its-own", test_own);
     g_test_add_func("/fork/child-with-the-default-agent", test_default);
+    g_test_add_func("/fork/beside-default-agent", test_beside_default_agent);
     return test_run(NULL);
 }

@@ -80,7 +80,39 @@ def undated():
     for parent in namespace.iter():
         for element in parent:
             name = element.get('name')
-            # The record of a class only exists because of its name.
+            # The record of a class Mutexes(unittest.TestCase):
+    """All static mutexes are in engine/process.c, whose fork handlers lock them; besides, each session
+    has one, which a child does not use. What happens once happens when the library is loaded."""
+
+    MUTEX = re.compile(r'\b(G(?:Rec)?Mutex|GRWLock|GCond|GOnce|G_LOCK\w*|pthread_mutex_t)\b')
+    PLACES = {'engine/process.c': 'GMutex', 'engine/session.c': 'GRecMutex'}
+    ONCE = re.compile(r'(\w+_get_type)\(void\)\n\{(?:(?!\n\}).)*?g_once_init_enter', re.DOTALL)
+
+    @staticmethod
+    def sources():
+        for folder, _, names in os.walk(CLIENT_LIB):
+            for name in sorted(names):
+                if name.endswith(('.c', '.h')) and 'examples' not in folder:
+                    yield os.path.relpath(os.path.join(folder, name), CLIENT_LIB)
+
+    def test_places(self):
+        found = {(path, word) for path in self.sources()
+                 for word in self.MUTEX.findall(read(CLIENT_LIB, path))}
+        self.assertEqual(found, set(self.PLACES.items()))
+
+    def test_once(self):
+        loaded = read(CLIENT_LIB, 'load.c')
+        for path in self.sources():
+            text = read(CLIENT_LIB, path)
+            types = self.ONCE.findall(text)
+            self.assertEqual(len(types), text.count('g_once_init_enter'), path)
+            defined = re.findall(r'G_DEFINE_FINAL_TYPE\w*\(\w+,\s*(\w+)', text)
+            for name in types + [f'{prefix}_get_type' for prefix in defined]:
+                with self.subTest(path=path):
+                    self.assertIn(name, loaded)
+
+
+class only exists because of its name.
             if (element.tag in tags and not element.get('version')
                     and not element.get(f'{GLIB}is-gtype-struct-for')
                     and not element.get(f'{C}identifier', '').endswith('_get_type')):
