@@ -29,8 +29,6 @@ typedef struct {
 
 static void info_list_model_init(GListModelInterface *interface);
 
-/* NOLINTNEXTLINE(readability-identifier-naming) */
-static GType info_list_get_type(void);
 G_DEFINE_TYPE_WITH_CODE(InfoList,
                         info_list,
                         G_TYPE_OBJECT,

@@ -15,3 +15,6 @@
 /* Creates the two lists, owned by the caller, from a body with this signature in native byte order.
  * They hold references to `body`. Returns FALSE if the body is not well-formed. */
 gboolean info_list_read(GBytes *body, GListModel **out_held, GListModel **out_pending);
+
+/* The type of the lists. */
+GType info_list_get_type(void);

@@ -80,7 +80,14 @@ def undated():
     for parent in namespace.iter():
         for element in parent:
             name = element.get('name')
-            # The record of a class Mutexes(unittest.TestCase):
+            # The record of a class only exists because of its name.
+            if (element.tag in tags and not element.get('version')
+                    and not element.get(f'{GLIB}is-gtype-struct-for')
+                    and not element.get(f'{C}identifier', '').endswith('_get_type')):
+                yield f'{parent.get("name")}: {name}'
+
+
+class Mutexes(unittest.TestCase):
     """All static mutexes are in engine/process.c, whose fork handlers lock them; besides, each session
     has one, which a child does not use. What happens once happens when the library is loaded."""
 
@@ -106,17 +113,10 @@ def undated():
             text = read(CLIENT_LIB, path)
             types = self.ONCE.findall(text)
             self.assertEqual(len(types), text.count('g_once_init_enter'), path)
-            defined = re.findall(r'G_DEFINE_FINAL_TYPE\w*\(\w+,\s*(\w+)', text)
+            defined = re.findall(r'G_DEFINE_(?:FINAL_)?TYPE\w*\(\w+,\s*(\w+)', text)
             for name in types + [f'{prefix}_get_type' for prefix in defined]:
                 with self.subTest(path=path):
                     self.assertIn(name, loaded)
-
-
-class only exists because of its name.
-            if (element.tag in tags and not element.get('version')
-                    and not element.get(f'{GLIB}is-gtype-struct-for')
-                    and not element.get(f'{C}identifier', '').endswith('_get_type')):
-                yield f'{parent.get("name")}: {name}'
 
 
 class Symbols(unittest.TestCase):
