@@ -62,7 +62,7 @@ struct _WebLocksClaim {
     GCancellable *cancellable; /* of `request` */
     gboolean is_patient;       /* `request` also waits for a service */
     WebLocksLock *lock;        /* while held */
-    guint n_stops;             /* a take-over that began before a stop has no effect */
+    GTask *taking;             /* the take-over that is going on, borrowed; NULL: none */
 };
 
 G_DEFINE_FINAL_TYPE(WebLocksClaim, web_locks_claim, G_TYPE_OBJECT)
@@ -401,7 +401,7 @@ web_locks_claim_stop(WebLocksClaim *self)
 {
     g_return_if_fail(WEB_LOCKS_IS_CLAIM(self));
 
-    self->n_stops++;
+    self->taking = NULL;
     change(self, WEB_LOCKS_CLAIM_STATE_IDLE, NULL, NULL);
 }
 
@@ -415,17 +415,18 @@ on_taken(GObject *source, GAsyncResult *result, gpointer data)
     GError *error = NULL;
     g_autoptr(WebLocksLock) lock =
         web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
+    const gboolean was_stopped = self->taking != task;
 
+    if (!was_stopped)
+        self->taking = NULL;
     if (lock == NULL) {
         g_task_return_error(task, error);
-        return;
-    }
-    if (GPOINTER_TO_UINT(g_task_get_task_data(task)) != self->n_stops) {
+    } else if (was_stopped) {
         g_task_return_new_error(task, G_IO_ERROR, G_IO_ERROR_CANCELLED, _("the claim was stopped"));
-        return;
+    } else {
+        hold(self, lock);
+        g_task_return_boolean(task, TRUE);
     }
-    hold(self, lock);
-    g_task_return_boolean(task, TRUE);
 }
 
 /**
@@ -439,6 +440,10 @@ on_taken(GObject *source, GAsyncResult *result, gpointer data)
  * [property@WebLocks.Options:steal]. The claim need not be started; then it holds the lock.
  *
  * If this fails, the claim remains in its state: one that waits keeps its place in the queue.
+ *
+ * A claim takes over once at a time: until the operation has finished, or the claim was stopped,
+ * another one fails with `G_IO_ERROR_PENDING` and has no effect. Otherwise the second would steal
+ * the lock from the first.
  *
  * Since: 0.1
  */
@@ -461,8 +466,12 @@ web_locks_claim_take_over_async(WebLocksClaim *self,
     if (self->state == WEB_LOCKS_CLAIM_STATE_HELD) {
         g_task_return_boolean(task, TRUE);
         g_object_unref(task);
+    } else if (self->taking != NULL) {
+        g_task_return_new_error(task, G_IO_ERROR, G_IO_ERROR_PENDING,
+                                _("the claim is taking over already"));
+        g_object_unref(task);
     } else {
-        g_task_set_task_data(task, GUINT_TO_POINTER(self->n_stops), NULL);
+        self->taking = task;
         options = make_options(self, TRUE);
         web_locks_manager_request_async(self->manager, self->name, options, cancellable, on_taken,
                                         task);
@@ -479,7 +488,8 @@ web_locks_claim_take_over_async(WebLocksClaim *self,
  * Finishes an operation started with web_locks_claim_take_over_async().
  *
  * Errors: those of web_locks_manager_request_finish(); [error@WebLocks.Error.NOT_SUPPORTED] if the
- * mode is shared; `G_IO_ERROR_CANCELLED` also if the claim was stopped meanwhile.
+ * mode is shared; `G_IO_ERROR_CANCELLED` also if the claim was stopped meanwhile;
+ * `G_IO_ERROR_PENDING` if it was taking over already.
  *
  * Returns: whether the lock was taken over, or was held already
  * Since: 0.1
@@ -616,6 +626,9 @@ web_locks_claim_get_state(WebLocksClaim *self)
  * @self: a claim
  *
  * Gets whether the lock is held, that is whether the state is [enum@WebLocks.ClaimState.HELD].
+ *
+ * Like all properties of a claim it changes when the main context runs. In between,
+ * web_locks_lock_get_held() of [property@WebLocks.Claim:lock] is more current.
  *
  * Returns: whether the lock is held
  * Since: 0.1
@@ -791,7 +804,7 @@ web_locks_claim_dispose(GObject *object)
 {
     WebLocksClaim *self = WEB_LOCKS_CLAIM(object);
 
-    self->n_stops++;
+    self->taking = NULL;
     self->state = WEB_LOCKS_CLAIM_STATE_IDLE;
     drop_request(self);
     drop_lock(self);

@@ -442,6 +442,58 @@ test_take_over(void)
 }
 
 /* Without having been started; and stopped before the grant. */
+/* The second call, and the third while the first is being answered, have no effect: the claim does
+ * not steal from itself. */
+static void
+test_take_over_twice(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new(), manager = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
+    g_auto(Notified) notified = {0};
+    g_autoptr(WebLocksClaim) claim = reclaim_new(manager, &notified);
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) first = {0}, second = {0};
+    guint64 token;
+
+    web_locks_claim_take_over_async(claim, NULL, answer_take, &first);
+    web_locks_claim_take_over_async(claim, NULL, answer_take, &second);
+    g_assert_false(web_locks_claim_take_over_finish(claim, answer_wait(&second), &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_PENDING);
+    g_clear_error(&error);
+    g_assert_true(web_locks_claim_take_over_finish(claim, answer_wait(&first), &error));
+    g_assert_no_error(error);
+    token = web_locks_claim_get_token(claim);
+    test_settle(manager);
+    g_assert_cmpuint(web_locks_claim_get_token(claim), ==, token);
+    g_assert_cmpstr(notified.states->str, ==, "held ");
+    assert_state(holder, "a | ");
+    g_assert_true(take_over(claim, &error)); /* it is held already */
+    g_assert_no_error(error);
+}
+
+/* After a stop it can take over again, also while the first one is unanswered. */
+static void
+test_take_over_stopped(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new(), manager = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
+    g_auto(Notified) notified = {0};
+    g_autoptr(WebLocksClaim) claim = claim_new(manager, &notified);
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) first = {0};
+
+    web_locks_claim_take_over_async(claim, NULL, answer_take, &first);
+    web_locks_claim_stop(claim);
+    g_assert_true(take_over(claim, &error));
+    g_assert_no_error(error);
+    g_assert_false(web_locks_claim_take_over_finish(claim, answer_wait(&first), &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    test_settle(manager);
+    g_assert_true(web_locks_claim_get_held(claim));
+    g_assert_cmpstr(notified.states->str, ==, "held ");
+    assert_state(holder, "a | ");
+}
+
 static void
 test_take_over_idle(void)
 {
@@ -819,6 +871,8 @@ main(int argc, char **argv)
     g_test_add_func("/claim/reclaim", test_reclaim);
     g_test_add_func("/claim/reclaim-stopped", test_reclaim_stopped);
     g_test_add_func("/claim/take-over", test_take_over);
+    g_test_add_func("/claim/take-over-twice", test_take_over_twice);
+    g_test_add_func("/claim/take-over-stopped", test_take_over_stopped);
     g_test_add_func("/claim/take-over-idle", test_take_over_idle);
     g_test_add_func("/claim/bad-names", test_bad_names);
     g_test_add_func("/claim/misuse", test_misuse);
