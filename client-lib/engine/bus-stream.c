@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "client-lib/engine/bus-connector.h"
 #include "client-lib/engine/process.h"
 
 #define CHUNK_BYTES        65536
@@ -27,11 +28,11 @@ struct BusStream {
     const BusStreamFuncs *funcs;
     gpointer data;
 
-    GSocketConnection *connection;
-    SessionWatch watch;
     gboolean is_open;
-    gboolean is_accepted; /* the bus has sent OK */
-    gboolean is_begun;    /* BEGIN has been sent; messages follow */
+    BusConnector *connector; /* NULL: connected */
+    SessionWatch watch;      /* of the connected socket */
+    gboolean is_accepted;    /* the bus has sent OK */
+    gboolean is_begun;       /* BEGIN has been sent; messages follow */
     gboolean passes_fds;
 
     GByteArray *held_back; /* messages until BEGIN is sent */
@@ -58,9 +59,13 @@ bus_stream_close(BusStream *self)
     if (!self->is_open)
         return;
     self->is_open = FALSE;
+    if (self->connector != NULL) {
+        g_clear_pointer(&self->connector, bus_connector_free);
+        return;
+    }
     session_remove_watch(self->session, &self->watch);
     process_unguard_fd(self->watch.fd);
-    g_io_stream_close(G_IO_STREAM(self->connection), NULL, NULL);
+    close(self->watch.fd);
 }
 
 static void
@@ -68,7 +73,6 @@ bus_stream_unref(BusStream *self)
 {
     if (--self->n_refs > 0)
         return;
-    g_object_unref(self->connection);
     g_byte_array_unref(self->held_back);
     g_byte_array_unref(self->out);
     g_byte_array_unref(self->in);
@@ -91,12 +95,18 @@ bus_stream_passes_fds(const BusStream *self)
 }
 
 static void
+end_with_error(BusStream *self, const GError *error)
+{
+    bus_stream_close(self);
+    self->funcs->ended(error, self->data);
+}
+
+static void
 end(BusStream *self, const char *why)
 {
     g_autoptr(GError) error = g_error_new_literal(G_IO_ERROR, G_IO_ERROR_CLOSED, why);
 
-    bus_stream_close(self);
-    self->funcs->ended(error, self->data);
+    end_with_error(self, error);
 }
 
 /* ---- sending */
@@ -324,43 +334,59 @@ on_ready(gpointer data, short revents)
         read_chunk(self);
 }
 
+/* ---- connecting */
+
+static void
+open_stream(BusStream *self, int fd)
+{
+    g_clear_pointer(&self->connector, bus_connector_free);
+    self->watch.fd = fd;
+    session_add_watch(self->session, &self->watch);
+    authenticate(self);
+}
+
+static void
+on_connected(int fd, const GError *error, gpointer data)
+{
+    if (error != NULL)
+        end_with_error(data, error);
+    else
+        open_stream(data, fd);
+}
+
 BusStream *
 bus_stream_new(Session *session,
+               GBusType bus_type,
                const char *address,
                const BusStreamFuncs *funcs,
                gpointer data,
                GError **error)
 {
-    g_autoptr(GIOStream) stream = g_dbus_address_get_stream_sync(address, NULL, NULL, error);
-    GSocket *socket;
-    BusStream *self;
+    static const BusConnectorFuncs connector_funcs = {on_connected};
+    BusStream *self = g_new0(BusStream, 1);
+    GError *failure = NULL;
+    int fd;
 
-    if (stream == NULL)
-        return NULL;
-    if (!G_IS_SOCKET_CONNECTION(stream)) {
-        g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
-                            _("the address of the bus is not that of a socket"));
-        return NULL;
-    }
-    self = g_new0(BusStream, 1);
     self->n_refs = 1;
     self->session = session;
     self->funcs = funcs;
     self->data = data;
-    self->connection = G_SOCKET_CONNECTION(g_steal_pointer(&stream));
     self->held_back = g_byte_array_new();
     self->out = g_byte_array_new();
     self->in = g_byte_array_new();
     self->fds = g_array_new(FALSE, FALSE, sizeof(int));
-    socket = g_socket_connection_get_socket(self->connection);
-    g_socket_set_blocking(socket, FALSE);
-    self->watch.fd = g_socket_get_fd(socket);
     self->watch.events = POLLIN;
     self->watch.ready = on_ready;
     self->watch.data = self;
     self->is_open = TRUE;
-    process_guard_fd(self->watch.fd);
-    session_add_watch(session, &self->watch);
-    authenticate(self);
+    self->connector = bus_connector_new(session, &connector_funcs, self);
+    fd = bus_connector_start(self->connector, bus_type, address, &failure);
+    if (fd >= 0) {
+        open_stream(self, fd);
+    } else if (failure != NULL) {
+        g_propagate_error(error, failure);
+        bus_stream_free(self);
+        return NULL;
+    }
     return self;
 }

@@ -24,9 +24,11 @@ typedef struct {
     void (*ended)(const GError *error, gpointer data);
 } BusStreamFuncs;
 
-/* Connects and starts the authentication. Messages can be sent immediately; the first one must be
- * Hello. */
+/* Begins to connect and to authenticate, without blocking and without a time-out. Messages can be
+ * sent immediately; the first one must be Hello. If `address` is not NULL, `bus_type` is ignored.
+ */
 BusStream *bus_stream_new(Session *session,
+                          GBusType bus_type,
                           const char *address,
                           const BusStreamFuncs *funcs,
                           gpointer data,

@@ -459,27 +459,19 @@ follow_owner(Bus *self)
     call_driver(self, "GetNameOwner", BUS_SERVICE_NAME, on_name_owner);
 }
 
-static char *
-find_address(GBusType bus_type, GError **error)
-{
-    if (bus_type == G_BUS_TYPE_NONE)
-        bus_type =
-            g_getenv("DBUS_STARTER_BUS_TYPE") != NULL ? G_BUS_TYPE_STARTER : G_BUS_TYPE_SESSION;
-    return g_dbus_address_get_for_bus_sync(bus_type, NULL, error);
-}
-
 gboolean
 bus_connect(Bus *self, GBusType bus_type, const char *address, GError **error)
 {
     static const BusStreamFuncs stream_funcs = {on_message, on_large_reply, on_stream_ended};
-    g_autofree char *found = address != NULL ? g_strdup(address) : find_address(bus_type, error);
 
-    if (found == NULL)
-        return FALSE;
+    if (bus_type == G_BUS_TYPE_NONE)
+        bus_type =
+            g_getenv("DBUS_STARTER_BUS_TYPE") != NULL ? G_BUS_TYPE_STARTER : G_BUS_TYPE_SESSION;
     self->last_serial = 0;
-    self->stream = bus_stream_new(self->session, found, &stream_funcs, self, error);
+    self->stream = bus_stream_new(self->session, bus_type, address, &stream_funcs, self, error);
     if (self->stream == NULL)
         return FALSE;
+    /* The time-outs of these calls include the connecting. */
     call_driver(self, "Hello", NULL, on_hello);
     follow_owner(self);
     return TRUE;

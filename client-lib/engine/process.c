@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -85,8 +86,9 @@ static void __attribute__((constructor)) install_fork_handlers(void)
 
 /* ---- guarded descriptors */
 
-void
-process_guard_fd(int fd)
+/* With the mutex locked. */
+static void
+guard(int fd)
 {
     GuardedFd guarded = {.fd = fd};
     struct stat now;
@@ -95,11 +97,30 @@ process_guard_fd(int fd)
         return;
     guarded.device = now.st_dev;
     guarded.inode = now.st_ino;
-    process_lock(PROCESS_MUTEX_FDS);
     if (guarded_fds == NULL)
         guarded_fds = g_array_new(FALSE, FALSE, sizeof guarded);
     g_array_append_val(guarded_fds, guarded);
+}
+
+void
+process_guard_fd(int fd)
+{
+    process_lock(PROCESS_MUTEX_FDS);
+    guard(fd);
     process_unlock(PROCESS_MUTEX_FDS);
+}
+
+int
+process_open_socket(int domain, int type)
+{
+    int fd;
+
+    process_lock(PROCESS_MUTEX_FDS);
+    fd = socket(domain, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0)
+        guard(fd);
+    process_unlock(PROCESS_MUTEX_FDS);
+    return fd;
 }
 
 void

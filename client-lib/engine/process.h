@@ -28,6 +28,10 @@ typedef enum {
 void process_lock(ProcessMutex mutex);
 void process_unlock(ProcessMutex mutex);
 
+/* Opens a socket that does not block, and that is guarded before a fork() can happen. Returns -1
+ * and sets `errno` on failure. */
+int process_open_socket(int domain, int type);
+
 /* Guards a socket. It must be unguarded before it is closed. */
 void process_guard_fd(int fd);
 void process_unguard_fd(int fd);

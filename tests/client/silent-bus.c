@@ -21,6 +21,7 @@ struct SilentBus {
     char *path;
     char *address;
     GArray *fillers; /* of descriptors that fill the queue */
+    int n_clients;   /* atomic; negative: a filler has not been accepted yet */
     GThread *thread; /* NULL: it accepts nothing */
 };
 
@@ -65,8 +66,10 @@ run(gpointer data)
         for (guint i = 2; i < n; i++)
             if (g_array_index(polled, struct pollfd, i).revents & POLLIN)
                 answer(self, g_array_index(polled, struct pollfd, i).fd);
-        if (g_array_index(polled, struct pollfd, 1).revents != 0)
+        if (g_array_index(polled, struct pollfd, 1).revents != 0) {
             add(polled, accept4(self->fd, NULL, NULL, SOCK_CLOEXEC));
+            g_atomic_int_inc(&self->n_clients);
+        }
         for (guint i = 2; i < polled->len; i++) /* a client that has left */
             if (g_array_index(polled, struct pollfd, i).revents & POLLHUP)
                 g_array_index(polled, struct pollfd, i).events = 0;
@@ -77,6 +80,37 @@ run(gpointer data)
 }
 
 /* ---- the socket */
+
+/* Connects until the queue is full: then a unix socket is refused, and one of TCP waits. */
+static void
+fill(SilentBus *self, const struct sockaddr *address, socklen_t size)
+{
+    int result;
+
+    if (self->step != SILENT_BUS_FULL)
+        return;
+    do {
+        int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        struct pollfd connected = {.fd = fd, .events = POLLOUT};
+
+        result = connect(fd, address, size);
+        if (result != 0 && errno == EINPROGRESS && poll(&connected, 1, 200) == 1)
+            result = 0;
+        if (result == 0)
+            self->n_clients--;
+        g_array_append_val(self->fillers, fd);
+        g_assert_cmpuint(self->fillers->len, <, 100);
+    } while (result == 0);
+    g_assert_true(errno == EAGAIN || errno == EINPROGRESS);
+}
+
+static void
+listen_on(SilentBus *self, const struct sockaddr *address, socklen_t size)
+{
+    self->fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    g_assert_cmpint(bind(self->fd, address, size), ==, 0);
+    g_assert_cmpint(listen(self->fd, self->step == SILENT_BUS_FULL ? 0 : 128), ==, 0);
+}
 
 static void
 listen_on_path(SilentBus *self)
@@ -89,19 +123,8 @@ listen_on_path(SilentBus *self)
     self->address = g_strconcat("unix:path=", self->path, NULL);
     g_assert_cmpuint(g_strlcpy(address.sun_path, self->path, sizeof address.sun_path), <,
                      sizeof address.sun_path);
-    self->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    g_assert_cmpint(bind(self->fd, (struct sockaddr *)&address, sizeof address), ==, 0);
-    g_assert_cmpint(listen(self->fd, self->step == SILENT_BUS_FULL ? 0 : 128), ==, 0);
-    while (self->step == SILENT_BUS_FULL) {
-        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        const int result = connect(fd, (struct sockaddr *)&address, sizeof address);
-
-        g_array_append_val(self->fillers, fd);
-        if (result != 0) {
-            g_assert_cmpint(errno, ==, EAGAIN);
-            return;
-        }
-    }
+    listen_on(self, (struct sockaddr *)&address, sizeof address);
+    fill(self, (struct sockaddr *)&address, sizeof address);
 }
 
 static void
@@ -111,11 +134,10 @@ listen_on_loopback(SilentBus *self)
     socklen_t size = sizeof address;
 
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    self->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    g_assert_cmpint(bind(self->fd, (struct sockaddr *)&address, size), ==, 0);
-    g_assert_cmpint(listen(self->fd, 128), ==, 0);
+    listen_on(self, (struct sockaddr *)&address, size);
     g_assert_cmpint(getsockname(self->fd, (struct sockaddr *)&address, &size), ==, 0);
     self->address = g_strdup_printf("tcp:host=127.0.0.1,port=%u", ntohs(address.sin_port));
+    fill(self, (struct sockaddr *)&address, size);
 }
 
 SilentBus *
@@ -132,8 +154,20 @@ silent_bus_new(SilentBusStep step, gboolean is_tcp)
     self->stop_fd = eventfd(0, EFD_CLOEXEC);
     g_assert_cmpint(self->stop_fd, >=, 0);
     if (step != SILENT_BUS_FULL)
-        self->thread = g_thread_new("silent-bus", run, self);
+        silent_bus_accept(self);
     return self;
+}
+
+void
+silent_bus_accept(SilentBus *self)
+{
+    self->thread = g_thread_new("silent-bus", run, self);
+}
+
+guint
+silent_bus_count_clients(SilentBus *self)
+{
+    return (guint)MAX(g_atomic_int_get(&self->n_clients), 0);
 }
 
 void

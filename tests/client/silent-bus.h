@@ -15,9 +15,13 @@ typedef enum {
 
 typedef struct SilentBus SilentBus;
 
-/* By TCP the step is at least SILENT_BUS_ACCEPTS. */
 SilentBus *silent_bus_new(SilentBusStep step, gboolean is_tcp);
 void silent_bus_free(SilentBus *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SilentBus, silent_bus_free)
 
 const char *silent_bus_get_address(const SilentBus *self);
+
+/* From now on it accepts connections. */
+void silent_bus_accept(SilentBus *self);
+/* Returns how many it has accepted, without its own. */
+guint silent_bus_count_clients(SilentBus *self);

@@ -38,7 +38,13 @@ break_lock(WebLocksManager *other)
     break_by_name(other, "a");
 }
 
-/* When the other client has its answer, the service has sent the loss to the holder. */
+/* The service has sent all messages of a call when it answers the next one. */
+static void
+barrier(WebLocksManager *other)
+{
+    g_free(test_state(other));
+}
+
 static void
 test_ended(gconstpointer end)
 {
@@ -55,6 +61,7 @@ test_ended(gconstpointer end)
         losses_watch(&losses, lock);
         g_assert_true(web_locks_lock_get_held(lock));
         ((End)end)(other);
+        barrier(other);
         g_object_get(lock, "held", &held, NULL);
         g_assert_false(held);
         g_assert_false(web_locks_lock_get_held(lock));
@@ -77,6 +84,7 @@ test_error(void)
 
     g_assert_null(web_locks_lock_get_error(lock));
     break_lock(other);
+    barrier(other);
     g_assert_error(web_locks_lock_get_error(lock), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
 }
 
@@ -94,6 +102,7 @@ test_many(void)
     }
     for (guint i = 0; i < N_LOCKS; i++)
         break_by_name(other, web_locks_lock_get_name(locks->pdata[i]));
+    barrier(other);
     g_assert_false(web_locks_lock_get_held(locks->pdata[N_LOCKS - 1]));
     for (guint i = 0; i < N_LOCKS; i++)
         g_assert_false(web_locks_lock_get_held(locks->pdata[i]));

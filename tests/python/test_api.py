@@ -191,6 +191,7 @@ class Classes(PythonTestCase):
         lock = self.manager.request_sync('x')
         self.assertTrue(lock.get_held())
         self.other.steal('x', bucket=self.bucket)
+        self.other.ping()
         self.assertEqual((lock.get_held(), lock.props.held), (False, False))
         self.assertTrue(lock.get_error().matches(WebLocks.error_quark(), Errors.STOLEN))
 

@@ -1,0 +1,339 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Connecting to buses to which connecting takes long: asynchronous calls do not block the main
+ * loop, nor other threads that use the same agent, and fail in bounded time. */
+
+#include <glib/gstdio.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "tests/client/fixture.h"
+#include "tests/client/silent-bus.h"
+
+/* As documented, and what a busy machine may take more. */
+#define BOUND_US (25 * G_TIME_SPAN_SECOND)
+#define SLACK_US (test_factor() * 20 * G_TIME_SPAN_SECOND)
+/* Much shorter than that. */
+#define SOON_US (test_factor() * 10 * G_TIME_SPAN_SECOND)
+
+#define TICK_MS 10
+
+/* ---- addresses */
+
+/* A program that never prints the address of a bus. */
+typedef struct {
+    char *directory;
+    char *program;
+    char *pid_file;
+} Launcher;
+
+static void
+launcher_start(Launcher *self)
+{
+    g_autofree char *script = NULL, *path = NULL;
+
+    self->directory = g_dir_make_tmp("launcher-XXXXXX", NULL);
+    self->program = g_build_filename(self->directory, "dbus-launch", NULL);
+    self->pid_file = g_build_filename(self->directory, "pids", NULL);
+    script = g_strdup_printf("#!/bin/sh\necho $$ >>%s\nexec sleep 1000\n", self->pid_file);
+    g_assert_true(
+        g_file_set_contents_full(self->program, script, -1, G_FILE_SET_CONTENTS_NONE, 0755, NULL));
+    path = g_strconcat(self->directory, ":", g_getenv("PATH"), NULL);
+    g_setenv("PATH", path, TRUE);
+    g_setenv("DISPLAY", ":99", TRUE); /* required, and only passed on */
+}
+
+static void
+launcher_clear(Launcher *self)
+{
+    g_autofree char *pids = NULL;
+    g_auto(GStrv) lines = NULL;
+
+    g_file_get_contents(self->pid_file, &pids, NULL, NULL);
+    lines = g_strsplit(pids != NULL ? pids : "", "\n", -1);
+    for (guint i = 0; lines[i] != NULL; i++)
+        if (lines[i][0] != '\0')
+            kill((pid_t)g_ascii_strtoll(lines[i], NULL, 10), SIGKILL);
+    g_unlink(self->program);
+    g_unlink(self->pid_file);
+    g_rmdir(self->directory);
+    g_free(self->directory);
+    g_free(self->program);
+    g_free(self->pid_file);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Launcher, launcher_clear)
+
+/* GLib refuses to start a bus without a machine id. */
+static gboolean
+can_launch(void)
+{
+    return g_file_test("/etc/machine-id", G_FILE_TEST_EXISTS) ||
+           g_file_test("/var/lib/dbus/machine-id", G_FILE_TEST_EXISTS);
+}
+
+/* ---- the main loop */
+
+static gboolean
+on_tick(gpointer n_ticks)
+{
+    ++*(guint *)n_ticks;
+    return G_SOURCE_CONTINUE;
+}
+
+typedef struct {
+    guint *n_ticks;
+    guint n_wanted;
+} Ticks;
+
+static gboolean
+have_passed(gpointer data)
+{
+    const Ticks *ticks = data;
+
+    return *ticks->n_ticks >= ticks->n_wanted;
+}
+
+static gpointer
+is_connected_in_thread(gpointer agent)
+{
+    return GINT_TO_POINTER(web_locks_agent_get_connected(agent));
+}
+
+/* ---- one address at a time */
+
+static void
+check_address(const char *address)
+{
+    g_autoptr(WebLocksManager) other = test_manager_new(), manager = NULL;
+    g_autoptr(WebLocksAgent) agent = g_object_new(WEB_LOCKS_TYPE_AGENT, "address", address, NULL);
+    g_autoptr(GCancellable) cancellable = g_cancellable_new();
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) connected = {0}, requested = {0};
+    guint n_ticks = 0, source = g_timeout_add(TICK_MS, on_tick, &n_ticks);
+    Ticks ticks = {&n_ticks, 20};
+    const gint64 begin_us = g_get_monotonic_time();
+
+    manager = test_manager_of(agent);
+    web_locks_agent_connect_async(agent, cancellable, answer_take, &connected);
+    web_locks_manager_request_async(manager, "a", NULL, cancellable, answer_take, &requested);
+    g_assert_cmpint(g_get_monotonic_time() - begin_us, <, SOON_US);
+    test_wait(have_passed, &ticks);
+    test_release(test_lock(other, "b"));
+    g_assert_null(g_thread_join(g_thread_new("other", is_connected_in_thread, agent)));
+    g_assert_cmpuint(connected.n_results + requested.n_results, ==, 0);
+
+    g_cancellable_cancel(cancellable);
+    answer_expect_error(&requested, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    g_assert_false(web_locks_agent_connect_finish(agent, answer_wait(&connected), &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    g_assert_cmpint(g_get_monotonic_time() - begin_us, <, SOON_US);
+    g_source_remove(source);
+}
+
+static void
+test_unix(void)
+{
+    g_autoptr(SilentBus) bus = silent_bus_new(SILENT_BUS_FULL, FALSE);
+
+    check_address(silent_bus_get_address(bus));
+}
+
+static void
+test_tcp(void)
+{
+    g_autoptr(SilentBus) bus = silent_bus_new(SILENT_BUS_FULL, TRUE);
+
+    check_address(silent_bus_get_address(bus));
+}
+
+static void
+test_tcp_accepted(void)
+{
+    g_autoptr(SilentBus) bus = silent_bus_new(SILENT_BUS_ACCEPTS, TRUE);
+
+    check_address(silent_bus_get_address(bus));
+}
+
+static void
+test_launched(void)
+{
+    g_auto(Launcher) launcher = {0};
+
+    if (!can_launch()) {
+        g_test_skip("there is no machine id");
+        launcher_start(&launcher);
+        return;
+    }
+    launcher_start(&launcher);
+    check_address("autolaunch:");
+    check_address("unix:path=/nonexistent/bus;autolaunch:");
+}
+
+/* The address of the session bus that is not in the environment. */
+static void
+test_launched_session_bus(void)
+{
+    g_auto(Launcher) launcher = {0};
+    g_autoptr(WebLocksAgent) agent = g_object_new(WEB_LOCKS_TYPE_AGENT, NULL);
+    g_autoptr(GCancellable) cancellable = g_cancellable_new();
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) connected = {0};
+    const gint64 begin_us = g_get_monotonic_time();
+
+    launcher_start(&launcher);
+    if (!can_launch()) {
+        g_test_skip("there is no machine id");
+        return;
+    }
+    g_unsetenv("DBUS_SESSION_BUS_ADDRESS");
+    web_locks_agent_connect_async(agent, cancellable, answer_take, &connected);
+    g_assert_cmpint(g_get_monotonic_time() - begin_us, <, SOON_US);
+    g_cancellable_cancel(cancellable);
+    g_assert_false(web_locks_agent_connect_finish(agent, answer_wait(&connected), &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    g_setenv("DBUS_SESSION_BUS_ADDRESS", test_bus()->address, TRUE);
+}
+
+/* ---- all of them until the time-out */
+
+static void
+test_bound(void)
+{
+    g_autoptr(SilentBus) full = silent_bus_new(SILENT_BUS_FULL, FALSE);
+    g_autoptr(SilentBus) tcp = silent_bus_new(SILENT_BUS_FULL, TRUE);
+    g_auto(Launcher) launcher = {0};
+    const char *const addresses[] = {silent_bus_get_address(full), silent_bus_get_address(tcp),
+                                     can_launch() ? "autolaunch:" : silent_bus_get_address(full)};
+    WebLocksAgent *agents[G_N_ELEMENTS(addresses)];
+    Answer answers[G_N_ELEMENTS(addresses)] = {{0}};
+    const gint64 begin_us = g_get_monotonic_time();
+
+    launcher_start(&launcher);
+    for (guint i = 0; i < G_N_ELEMENTS(addresses); i++) {
+        agents[i] = g_object_new(WEB_LOCKS_TYPE_AGENT, "address", addresses[i], NULL);
+        web_locks_agent_connect_async(agents[i], NULL, answer_take, &answers[i]);
+    }
+    for (guint i = 0; i < G_N_ELEMENTS(addresses); i++) {
+        g_autoptr(GError) error = NULL;
+
+        g_assert_false(web_locks_agent_connect_finish(agents[i], answer_wait(&answers[i]), &error));
+        g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+        g_assert_cmpint(g_get_monotonic_time() - begin_us, <, BOUND_US + SLACK_US);
+        answer_clear(&answers[i]);
+        g_object_unref(agents[i]);
+    }
+}
+
+/* ---- success, by each way */
+
+static void
+connect_to(const char *address)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_new_for_address_sync(address, NULL, &error);
+    g_autoptr(WebLocksManager) manager = NULL;
+
+    g_assert_no_error(error);
+    manager = test_manager_of(agent);
+    test_release(test_lock(manager, "a"));
+}
+
+/* A list is connected to in a thread. */
+static void
+test_lists(void)
+{
+    g_autofree char *last = g_strconcat("unix:path=/nonexistent/bus;", test_bus()->address, NULL);
+    g_autofree char *first = g_strconcat(test_bus()->address, ";unix:path=/nonexistent/bus", NULL);
+
+    connect_to(test_bus()->address);
+    connect_to(last);
+    connect_to(first);
+}
+
+static void
+check_refused(const char *address)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_new_for_address_sync(address, NULL, &error);
+
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    g_assert_null(agent);
+}
+
+static void
+test_refused(void)
+{
+    g_autofree char *long_name = g_strnfill(200, 'x');
+    g_autofree char *too_long = g_strconcat("unix:path=/", long_name, NULL);
+    const char *const addresses[] = {"",
+                                     "unix:",
+                                     "unix",
+                                     "unix:path=",
+                                     "unix:path",
+                                     "unix:path=/nonexistent/bus",
+                                     "unix:abstract=weblocks-nonexistent",
+                                     "unix:path=%zz",
+                                     "unix:path=/a,abstract=b",
+                                     "unix:path=/a,path=/b",
+                                     "unix:tmpdir=/tmp",
+                                     "unix:path=/a,color=red",
+                                     "disabled:",
+                                     "unixexec:path=/bin/false",
+                                     "tcp:host=127.0.0.1,port=1",
+                                     "nonce-tcp:",
+                                     "launchd:env=X",
+                                     "unix:path=/a;;",
+                                     too_long};
+
+    for (guint i = 0; i < G_N_ELEMENTS(addresses); i++)
+        check_refused(addresses[i]);
+}
+
+/* A bus whose queue is full for a while is connected to when it accepts again. */
+static gboolean
+on_accept(gpointer bus)
+{
+    silent_bus_accept(bus);
+    return G_SOURCE_REMOVE;
+}
+
+static gboolean
+has_client(gpointer bus)
+{
+    return silent_bus_count_clients(bus) > 0;
+}
+
+static void
+test_full_for_a_while(void)
+{
+    g_autoptr(SilentBus) bus = silent_bus_new(SILENT_BUS_FULL, FALSE);
+    g_autoptr(WebLocksAgent) agent =
+        g_object_new(WEB_LOCKS_TYPE_AGENT, "address", silent_bus_get_address(bus), NULL);
+    g_autoptr(GCancellable) cancellable = g_cancellable_new();
+    g_auto(Answer) connected = {0};
+    guint n_ticks = 0, source = g_timeout_add(TICK_MS, on_tick, &n_ticks);
+
+    web_locks_agent_connect_async(agent, cancellable, answer_take, &connected);
+    g_timeout_add(5 * TICK_MS, on_accept, bus);
+    test_wait(has_client, bus);
+    g_cancellable_cancel(cancellable);
+    answer_wait(&connected);
+    g_source_remove(source);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/connecting/unix", test_unix);
+    g_test_add_func("/connecting/tcp", test_tcp);
+    g_test_add_func("/connecting/tcp-accepted", test_tcp_accepted);
+    g_test_add_func("/connecting/launched", test_launched);
+    g_test_add_func("/connecting/launched-session-bus", test_launched_session_bus);
+    g_test_add_func("/connecting/bound", test_bound);
+    g_test_add_func("/connecting/lists", test_lists);
+    g_test_add_func("/connecting/refused", test_refused);
+    g_test_add_func("/connecting/full-for-a-while", test_full_for_a_while);
+    return test_run(NULL);
+}
