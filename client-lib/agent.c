@@ -226,6 +226,8 @@ web_locks_agent_new_finish(GAsyncResult *result, GError **error)
  *
  * See web_locks_agent_new_finish() for errors.
  *
+ * It waits for at most 25 seconds, and then fails with [error@WebLocks.Error.UNAVAILABLE].
+ *
  * Returns: (transfer full): a connected agent
  * Since: 0.1
  */
@@ -288,6 +290,8 @@ web_locks_agent_new_for_address_finish(GAsyncResult *result, GError **error)
  * Creates an agent on the bus with this address, and waits until it is connected.
  *
  * See web_locks_agent_new_finish() for errors.
+ *
+ * It waits for at most 25 seconds, and then fails with [error@WebLocks.Error.UNAVAILABLE].
  *
  * Returns: (transfer full): a connected agent
  * Since: 0.1
@@ -523,6 +527,8 @@ web_locks_agent_connect_finish(WebLocksAgent *self, GAsyncResult *result, GError
  * Connects the agent to its bus if it isn't connected yet, and waits until it is.
  *
  * See web_locks_agent_new_finish() for errors.
+ *
+ * It waits for at most 25 seconds, and then fails with [error@WebLocks.Error.UNAVAILABLE].
  *
  * Returns: whether the agent is connected
  * Since: 0.1

@@ -128,6 +128,8 @@ web_locks_agent_is_available_finish(WebLocksAgent *self, GAsyncResult *result, G
  * Finds out whether there is a lock service that this agent can use, and waits for its reply: see
  * web_locks_agent_is_available_async() and web_locks_agent_is_available_finish().
  *
+ * It waits for at most 25 seconds; then the result is %FALSE.
+ *
  * Returns: whether the lock service can be used; %FALSE without an error if there is none
  * Since: 0.1
  */

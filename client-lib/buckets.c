@@ -146,6 +146,8 @@ web_locks_agent_list_buckets_finish(WebLocksAgent *self, GAsyncResult *result, G
  *
  * See web_locks_agent_list_buckets_finish() for errors.
  *
+ * It waits for at most 25 seconds, and then fails with [error@WebLocks.Error.UNAVAILABLE].
+ *
  * Returns: (transfer full) (array zero-terminated=1): the names of the buckets
  * Since: 0.1
  */

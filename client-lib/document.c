@@ -43,7 +43,7 @@ get_canonical_uri(GFile *file)
  *
  * It is the URI of the file, for a local file without symbolic links; if that is longer than 1,024
  * bytes, `sha256:` and the hexadecimal SHA-256 hash of the URI. For a local file this looks at the
- * file system, without changing it.
+ * file system, without changing it; so it takes as long as that, if it is on a server.
  *
  * A sandboxed application is another principal, with other buckets: it neither excludes the editors
  * outside of its sandbox nor is it excluded by them.

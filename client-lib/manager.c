@@ -203,6 +203,8 @@ web_locks_manager_new_finish(GAsyncResult *result, GError **error)
  *
  * See web_locks_manager_new_finish() for errors.
  *
+ * It waits for at most 25 seconds, and then fails with [error@WebLocks.Error.UNAVAILABLE].
+ *
  * Returns: (transfer full): a manager
  * Since: 0.1
  */
@@ -463,7 +465,9 @@ web_locks_manager_request_async(WebLocksManager *self,
  * [error@WebLocks.Error.NOT_SUPPORTED], [error@WebLocks.Error.SECURITY],
  * [error@WebLocks.Error.TIMEOUT], [error@WebLocks.Error.LIMITS],
  * [error@WebLocks.Error.INVALID_STATE], [error@WebLocks.Error.ABORT] and
- * [error@WebLocks.Error.UNAVAILABLE].
+ * [error@WebLocks.Error.UNAVAILABLE]; the last one also if a request with
+ * [property@WebLocks.Options:if-available], or one with [property@WebLocks.Options:steal] and no
+ * time-out, has no answer after 25 seconds.
  *
  * Returns: (transfer full) (nullable): the lock
  * Since: 0.1
@@ -486,6 +490,11 @@ web_locks_manager_request_finish(WebLocksManager *self, GAsyncResult *result, GE
  *
  * Requests a lock, and waits until it is granted: see web_locks_manager_request_async() and
  * web_locks_manager_request_finish(). The main context of the agent is not run meanwhile.
+ *
+ * To wait for a lock can take any time: a time-out and @cancellable end it immediately, also while the
+ * service is stopped or the bus does not answer. With [property@WebLocks.Options:if-available] or
+ * [property@WebLocks.Options:steal] it doesn't wait for a lock, and fails with
+ * [error@WebLocks.Error.UNAVAILABLE] after 25 seconds.
  *
  * Returns: (transfer full) (nullable): the lock; %NULL without an error if it was not available
  * Since: 0.1

@@ -545,6 +545,8 @@ web_locks_monitor_new_finish(GAsyncResult *result, GError **error)
  *
  * See web_locks_monitor_new_finish() for errors.
  *
+ * It waits for at most 25 seconds, and then fails with [error@WebLocks.Error.UNAVAILABLE].
+ *
  * Returns: (transfer full): a monitor whose lists are filled
  * Since: 0.1
  */
@@ -622,6 +624,8 @@ web_locks_monitor_new_all_finish(GAsyncResult *result, GError **error)
  * filled: see web_locks_monitor_new_all_async().
  *
  * See web_locks_monitor_new_all_finish() for errors.
+ *
+ * It waits for at most 25 seconds, and then fails with [error@WebLocks.Error.UNAVAILABLE].
  *
  * Returns: (transfer full): a monitor whose lists are filled
  * Since: 0.1

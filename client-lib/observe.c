@@ -132,6 +132,8 @@ web_locks_agent_list_observable_finish(WebLocksAgent *self, GAsyncResult *result
  *
  * See web_locks_agent_list_observable_finish() for errors.
  *
+ * It waits for at most 25 seconds, and then fails with [error@WebLocks.Error.UNAVAILABLE].
+ *
  * Returns: (transfer container) (element-type WebLocksManager): a manager for each bucket; the
  *   caller's own buckets come first
  * Since: 0.1
@@ -312,6 +314,8 @@ web_locks_manager_break_finish(WebLocksManager *self, GAsyncResult *result, GErr
  * Ends the held locks of a name, and waits for the reply: see web_locks_manager_break_async().
  *
  * See web_locks_manager_break_finish() for errors.
+ *
+ * It waits for at most 25 seconds, and then fails with [error@WebLocks.Error.UNAVAILABLE].
  *
  * Returns: the number of locks that were ended, 0 if none was held; -1 on error
  * Since: 0.1

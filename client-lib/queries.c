@@ -126,6 +126,8 @@ web_locks_manager_query_finish(WebLocksManager *self, GAsyncResult *result, GErr
  *
  * See web_locks_manager_query_finish() for errors.
  *
+ * It waits for at most 25 seconds, and then fails with [error@WebLocks.Error.UNAVAILABLE].
+ *
  * Returns: (transfer full): a snapshot
  * Since: 0.1
  */
@@ -335,6 +337,8 @@ web_locks_manager_inspect_finish(WebLocksManager *self, GAsyncResult *result, GE
  * see web_locks_manager_inspect_async().
  *
  * See web_locks_manager_inspect_finish() for errors.
+ *
+ * It waits for at most 25 seconds, and then fails with [error@WebLocks.Error.UNAVAILABLE].
  *
  * Returns: (transfer full): a snapshot, whose infos have all their properties
  * Since: 0.1

@@ -281,6 +281,8 @@ web_locks_manager_request_many_finish(WebLocksManager *self, GAsyncResult *resul
  * Requests several locks, and waits until all are granted: see
  * web_locks_manager_request_many_async() and web_locks_manager_request_many_finish().
  *
+ * How long it waits is as for web_locks_manager_request_sync(), for each lock.
+ *
  * Returns: (transfer container) (nullable) (element-type WebLocksLock): the locks, sorted by name;
  *   %NULL without an error if not all were available
  * Since: 0.1

@@ -177,15 +177,16 @@ attempt_unref(Attempt *self)
 static int
 copy_fd(GIOStream *stream, GError **error)
 {
-    int fd = -1;
+    GSocket *socket;
+    int fd;
 
-    if (G_IS_SOCKET_CONNECTION(stream)) {
-        GSocket *socket = g_socket_connection_get_socket(G_SOCKET_CONNECTION(stream));
-
-        fd = fcntl(g_socket_get_fd(socket), F_DUPFD_CLOEXEC, 0);
-    } else {
-        errno = ENOTSOCK;
+    if (!G_IS_SOCKET_CONNECTION(stream)) {
+        g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
+                            _("the address of the bus is not that of a socket"));
+        return -1;
     }
+    socket = g_socket_connection_get_socket(G_SOCKET_CONNECTION(stream));
+    fd = fcntl(g_socket_get_fd(socket), F_DUPFD_CLOEXEC, 0);
     if (fd < 0) {
         g_propagate_error(error, error_from_errno(errno));
         return -1;
