@@ -19,8 +19,8 @@ typedef struct {
     GBytes *body;
     gboolean held;
     GArray *entries; /* of Entry */
-    WebLocksLockInfo *
-        *objects; /* of each entry, or NULL; atomic: several threads may read a list */
+    /* One for each entry, or NULL; atomic, since several threads may read a list. */
+    WebLocksLockInfo **objects;
 } InfoList;
 
 typedef struct {

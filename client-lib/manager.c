@@ -491,9 +491,9 @@ web_locks_manager_request_finish(WebLocksManager *self, GAsyncResult *result, GE
  * Requests a lock, and waits until it is granted: see web_locks_manager_request_async() and
  * web_locks_manager_request_finish(). The main context of the agent is not run meanwhile.
  *
- * To wait for a lock can take any time: a time-out and @cancellable end it immediately, also while the
- * service is stopped or the bus does not answer. With [property@WebLocks.Options:if-available] or
- * [property@WebLocks.Options:steal] it doesn't wait for a lock, and fails with
+ * To wait for a lock can take any time: a time-out and @cancellable end it immediately, also while
+ * the service is stopped or the bus does not answer. With [property@WebLocks.Options:if-available]
+ * or [property@WebLocks.Options:steal] it doesn't wait for a lock, and fails with
  * [error@WebLocks.Error.UNAVAILABLE] after 25 seconds.
  *
  * Returns: (transfer full) (nullable): the lock; %NULL without an error if it was not available

@@ -21,10 +21,8 @@
 
 #include <gio/gio.h>
 
-/* The longest time that an operation waits for the bus or the service. Only a request that waits
- * for a lock may take longer. It is the usual time-out of D-Bus libraries, and documented as 25
- * seconds.
- */
+/* The longest time that an operation waits for the bus or the service; only a request that waits
+ * for a lock may take longer. The usual time-out of D-Bus libraries, documented as 25 seconds. */
 #define ANSWER_TIMEOUT_US (25 * G_TIME_SPAN_SECOND)
 
 typedef struct Session Session;
