@@ -132,6 +132,12 @@ flush(BusStream *self)
                              self->out->len > 0 ? (short)(POLLIN | POLLOUT) : (short)POLLIN);
 }
 
+gsize
+bus_stream_count_queued(const BusStream *self)
+{
+    return self->out->len - self->n_sent;
+}
+
 void
 bus_stream_send(BusStream *self, GDBusMessage *message)
 {
@@ -280,6 +286,11 @@ take_in(BusStream *self)
         ;
     if (offset > 0)
         g_byte_array_remove_range(self->in, 0, (guint)offset);
+    /* Descriptors arrive with the first byte of their message. */
+    if (self->in->len == 0)
+        close_fds(self->fds);
+    else if (self->is_open && self->fds->len > 2 * FDS_MAX)
+        end(self, _("the bus has sent descriptors that belong to no message"));
     bus_stream_unref(self);
 }
 

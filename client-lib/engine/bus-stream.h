@@ -42,3 +42,6 @@ gboolean bus_stream_passes_fds(const BusStream *self);
 
 /* The serial of `message` must be set. */
 void bus_stream_send(BusStream *self, GDBusMessage *message);
+
+/* The number of bytes that the bus has not read yet. */
+gsize bus_stream_count_queued(const BusStream *self);

@@ -17,6 +17,9 @@
     "type='signal',sender='" BUS_DRIVER_NAME "',interface='" BUS_DRIVER_INTERFACE \
     "',member='NameOwnerChanged',arg0='" BUS_SERVICE_NAME "'"
 
+/* How much may be queued for the bus before method calls of other clients get no reply. */
+#define REPLY_BYTES_MAX 65536
+
 /* The data of the message filter, which runs in GDBus's worker thread. */
 typedef struct {
     Session *session;
@@ -266,7 +269,8 @@ take_signal(Bus *self, GDBusMessage *signal)
     }
 }
 
-/* Replies to org.freedesktop.DBus.Peer.Ping; all other method calls get an error. */
+/* Replies to org.freedesktop.DBus.Peer.Ping; all other method calls get an error. While the bus
+ * does not read the replies, further calls get none. */
 static void
 take_call(Bus *self, GDBusMessage *call)
 {
@@ -274,6 +278,8 @@ take_call(Bus *self, GDBusMessage *call)
     guint32 serial;
 
     if (g_dbus_message_get_flags(call) & G_DBUS_MESSAGE_FLAGS_NO_REPLY_EXPECTED)
+        return;
+    if (self->stream != NULL && bus_stream_count_queued(self->stream) > REPLY_BYTES_MAX)
         return;
     if (g_strcmp0(g_dbus_message_get_member(call), "Ping") == 0)
         reply = g_dbus_message_new_method_reply(call);

@@ -18,6 +18,9 @@
  * shutting down has refused it. */
 #define REFUSALS_MAX 4
 
+/* More live requests than any service has. */
+#define LIVE_ENTRIES_MAX (1U << 20)
+
 typedef enum {
     STATE_CLOSED,
     STATE_CONNECTING, /* to the bus */
@@ -244,7 +247,9 @@ recovery_owner_changed(Recovery *self)
 static void
 take_live(Recovery *self, const PacketLive *live)
 {
-    g_array_append_vals(self->live, live->entries, live->n_entries);
+    /* A service that never ends its list must not fill the memory. */
+    if (self->live->len < LIVE_ENTRIES_MAX)
+        g_array_append_vals(self->live, live->entries, live->n_entries);
     if (live->more)
         return;
     set_state(self, STATE_OPEN);
