@@ -192,8 +192,8 @@ admission_free_client(Client *client)
 /* ---- the end of a client */
 
 /* [2.6] The agent has terminated. */
-static void
-remove_client(Client *client)
+void
+admission_remove_client(Client *client)
 {
     Server *server = server_of(client);
 
@@ -222,7 +222,10 @@ admission_on_disconnected(Server *server, const char *unique_name)
     if (server->verbose)
         g_debug("%s has left the bus", unique_name);
     /* There is no order between the bus and a lock socket. What the client sent before it
-     * disconnected takes effect first, including deferred calls. */
-    scheduler_serve_last(client);
-    remove_client(client);
+     * disconnected takes effect first, including deferred calls. Those of a client without agent
+     * wait for its identification, which is not possible any more. */
+    if (client->agent != NULL)
+        scheduler_end_client(client);
+    else
+        admission_remove_client(client);
 }

@@ -26,8 +26,12 @@ void admission_restore_client(Server *server, Agent *agent);
  * shutdown, which would otherwise wait for every client that still calls. */
 gboolean admission_identify(Client *client);
 
-/* A connection has left the bus. If it was a client, serves its remaining calls and removes it. */
+/* A connection has left the bus. If it was a client, its remaining calls are served, and then it is
+ * removed. */
 void admission_on_disconnected(Server *server, const char *unique_name);
+
+/* Removes a client that has left the bus, and terminates its agent. */
+void admission_remove_client(Client *client);
 
 /* For Session.client_free. */
 void admission_free_client(Client *client);

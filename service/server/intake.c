@@ -150,6 +150,7 @@ intake_on_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
     Server *server = userdata;
 
+    turn_count_call(&server->session.turn, 0);
     /* Ignore signals that are not from the bus: any connection can send a forged NameOwnerChanged
      * or NameLost, which sd-bus would match. */
     if (sd_bus_message_is_signal(message, NULL, NULL) > 0) {

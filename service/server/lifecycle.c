@@ -186,7 +186,7 @@ on_name_released(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 {
     Server *server = userdata;
 
-    scheduler_serve_all(server);
+    scheduler_end_all(server);
     server->lifecycle->is_name_released = TRUE; /* the service ends when the replies are sent */
     return 1;
 }

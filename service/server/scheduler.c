@@ -5,6 +5,7 @@
 
 #include <poll.h>
 
+#include "admission.h"
 #include "clock.h"
 #include "dispatch.h"
 #include "encode.h"
@@ -42,30 +43,53 @@ end_malformed(Client *client)
     packet_socket_close(client, PACKET_CLOSED_MALFORMED);
 }
 
-/* Serves up to `n_calls` calls, and none after `position`. Returns FALSE if there was nothing to
- * read. */
+/* Returns FALSE if nothing was read, or the socket has ended. */
 static gboolean
-serve_socket(Client *client, guint n_calls, guint64 position)
+serve_message(Client *client)
 {
-    PacketRead result = PACKET_READ_CALL;
     LockCall call;
 
-    while (client->socket != NULL && n_calls-- > 0 && result == PACKET_READ_CALL) {
-        if (packet_socket_is_at(client, position))
-            break;
-        result = packet_socket_read(client, &call);
-        if (result == PACKET_READ_CALL)
-            dispatch_call(client, &socket_channel, &call);
-        else if (result == PACKET_READ_MALFORMED)
-            end_malformed(client);
-        else if (result == PACKET_READ_END)
-            packet_socket_close(client, 0);
+    switch (packet_socket_read(client, &call)) {
+    case PACKET_READ_CALL:
+        dispatch_call(client, &socket_channel, &call);
+        return client->socket != NULL;
+    case PACKET_READ_DONE:
+        return TRUE;
+    case PACKET_READ_MALFORMED:
+        end_malformed(client);
+        return FALSE;
+    case PACKET_READ_END:
+        packet_socket_close(client, 0);
+        return FALSE;
+    case PACKET_READ_NOTHING:
+    default:
+        return FALSE;
     }
-    if (client->socket != NULL)
-        packet_socket_pause(client);
+}
+
+/* Serves up to `n_messages` messages, and none after `position`. The socket of a client that ends
+ * is closed when all has been served, or the client does not read the replies. */
+static void
+serve_socket(Client *client, guint n_messages, guint64 position)
+{
+    Turn *turn = &client->session->turn;
+    const gboolean is_turn_over = turn_is_full(turn);
+    gboolean has_more = TRUE;
+
+    while (has_more && n_messages-- > 0 && !turn_is_full(turn) &&
+           !packet_socket_is_at(client, position))
+        has_more = serve_message(client);
+    if (client->is_ending && client->socket != NULL &&
+        (!has_more || packet_socket_is_at(client, G_MAXUINT64)))
+        packet_socket_close(client, client->is_gone ? 0 : PACKET_CLOSED_SHUTDOWN);
+    if (client->socket != NULL) {
+        if (is_turn_over)
+            packet_socket_serve_later(client);
+        else
+            packet_socket_pause(client);
+    }
     if (!call_queue_is_empty(&client->deferred) && scheduler_may_serve(client))
-        turn_make_runnable(&client->session->turn, client);
-    return result != PACKET_READ_NOTHING;
+        turn_make_runnable(turn, client);
 }
 
 gboolean
@@ -76,22 +100,6 @@ scheduler_serve_before(Client *client)
     client->deferred_behind = packet_socket_get_end(client);
     serve_socket(client, CALLS_PER_TURN, client->deferred_behind);
     return client->socket == NULL || packet_socket_is_at(client, client->deferred_behind);
-}
-
-/* Serves all packets that are available, as far as the client reads the replies. */
-static void
-drain_socket(Client *client)
-{
-    gboolean has_more = TRUE;
-    guint64 end;
-
-    if (client->socket == NULL)
-        return;
-    end = packet_socket_get_end(client);
-    while (has_more && client->socket != NULL && !packet_socket_is_at(client, end)) {
-        has_more = serve_socket(client, CALLS_PER_TURN, end);
-        server_end_turn(server_of(client));
-    }
 }
 
 /* ---- deferred calls */
@@ -117,6 +125,7 @@ serve_deferred(Client *client, guint n_calls)
 
         if (call == NULL)
             return;
+        turn_count_call(&server->session.turn, 0);
         dispatch_call(client, &bus_channel, call);
         lock_call_free(call);
     }
@@ -216,29 +225,96 @@ forgive_flood(Client *client)
     server_of(client)->n_floods--;
 }
 
+/* ---- disconnect of a client, and shutdown */
+
+/* What the client has sent until now is served, and then its end is due. */
+static void
+begin_end(Client *client)
+{
+    flow_control_exempt(client->flow);
+    client->is_ending = TRUE;
+    if (client->socket != NULL)
+        packet_socket_end_here(client);
+}
+
+/* Serves a share of the last calls of a client. */
+static void
+go_on_ending(Client *client)
+{
+    if (client->socket != NULL)
+        serve_socket(client, CALLS_PER_TURN, G_MAXUINT64);
+    serve_deferred(client, CALLS_PER_TURN);
+    if (client->socket != NULL || !call_queue_is_empty(&client->deferred))
+        turn_make_runnable(&client->session->turn, client);
+    else if (client->is_gone)
+        admission_remove_client(client);
+}
+
+void
+scheduler_end_client(Client *client)
+{
+    client->is_gone = TRUE;
+    if (client->socket != NULL)
+        packet_socket_mute(client);
+    begin_end(client);
+    go_on_ending(client);
+}
+
+void
+scheduler_end_all(Server *server)
+{
+    GHashTableIter iter;
+    Client *client;
+
+    server->is_ending = TRUE;
+    g_hash_table_iter_init(&iter, server->session.clients);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client)) {
+        if (client->is_ending)
+            continue;
+        if (client->agent != NULL) {
+            begin_end(client);
+            turn_make_runnable(&server->session.turn, client);
+        } else {
+            flow_control_exempt(client->flow); /* it may be identified later */
+        }
+    }
+    clock_tick(server);
+    late_replies_abort_all(server);
+    notify_effects(server);
+}
+
 /* ---- turns */
 
+static void
+run_client(Client *client)
+{
+    if (client->is_ending) {
+        go_on_ending(client);
+        return;
+    }
+    forgive_flood(client);
+    watches_notify_missed(client);
+    serve_deferred(client, CALLS_PER_TURN);
+    if (!call_queue_is_empty(&client->deferred) && scheduler_may_serve(client))
+        turn_make_runnable(&client->session->turn, client);
+}
+
+/* In a turn of its own, so that the sockets have theirs. */
 static void
 run_clients(Server *server)
 {
     Turn *turn = &server->session.turn;
     guint n_clients = MIN(turn->runnable.length, CLIENTS_PER_TURN);
 
-    if (n_clients > 0 && outbox_is_backed_up(&server->bus.outbox)) {
+    if (n_clients == 0)
+        return;
+    if (outbox_is_backed_up(&server->bus.outbox) && !server->is_ending) {
         g_source_set_ready_time(server->scheduler, g_get_monotonic_time() + BUS_RETRY_US);
         return;
     }
-    for (; n_clients > 0 && !turn_is_full(turn); n_clients--) {
-        Client *client = turn_take_runnable(turn);
-
-        if (client == NULL)
-            return;
-        forgive_flood(client);
-        watches_notify_missed(client);
-        serve_deferred(client, CALLS_PER_TURN);
-        if (!call_queue_is_empty(&client->deferred) && scheduler_may_serve(client))
-            turn_make_runnable(turn, client);
-    }
+    for (; n_clients > 0 && turn->runnable.length > 0 && !turn_is_full(turn); n_clients--)
+        run_client(turn_take_runnable(turn));
+    server_end_turn(server);
     if (turn->runnable.length > 0)
         g_source_set_ready_time(server->scheduler, 0);
 }
@@ -351,51 +427,4 @@ scheduler_stop(Server *server)
 {
     g_source_destroy(server->scheduler);
     g_clear_pointer(&server->scheduler, g_source_unref);
-}
-
-/* ---- disconnect of a client, and shutdown */
-
-static void
-serve_all_deferred(Client *client)
-{
-    flow_control_exempt(client->flow);
-    while (!call_queue_is_empty(&client->deferred)) {
-        serve_deferred(client, CALLS_PER_TURN);
-        server_end_turn(server_of(client));
-    }
-}
-
-void
-scheduler_serve_last(Client *client)
-{
-    if (client->agent == NULL)
-        return; /* its calls wait for its identification, which is not possible any more */
-    client->is_gone = TRUE;
-    if (client->socket != NULL) {
-        packet_socket_mute(client);
-        drain_socket(client);
-    }
-    packet_socket_close(client, 0);
-    serve_all_deferred(client);
-}
-
-void
-scheduler_serve_all(Server *server)
-{
-    GHashTableIter iter;
-    Client *client;
-
-    server->is_ending = TRUE;
-    g_hash_table_iter_init(&iter, server->session.clients);
-    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client)) {
-        flow_control_exempt(client->flow); /* also if it will be identified later */
-        if (client->agent == NULL)
-            continue;
-        drain_socket(client);
-        packet_socket_close(client, PACKET_CLOSED_SHUTDOWN);
-        serve_all_deferred(client);
-    }
-    clock_tick(server);
-    late_replies_abort_all(server);
-    notify_effects(server);
 }

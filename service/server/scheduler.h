@@ -33,11 +33,14 @@ gboolean scheduler_may_serve(const Client *client);
 /* Defers a call on the bus; copies it. */
 void scheduler_defer(Client *client, const LockCall *call);
 
-/* Serves the remaining calls of a client that has disconnected from the bus, without replies. */
-void scheduler_serve_last(Client *client);
+/* The end of a client with an agent that has disconnected from the bus: in this and later turns,
+ * its deferred calls and the packets that are in its socket now are served, without replies; then
+ * it is removed (admission_remove_client). */
+void scheduler_end_client(Client *client);
 
-/* For the shutdown: serves all packets in the sockets and all deferred calls. */
-void scheduler_serve_all(Server *server);
+/* The same for the shutdown, with replies: then each socket is closed. That was all when no client
+ * is runnable any more. */
+void scheduler_end_all(Server *server);
 
 /* Replies to all deferred calls of a client with an error. */
 void scheduler_refuse_deferred(Client *client, LockResult result);

@@ -39,7 +39,7 @@ struct Server {
     sd_bus_slot *owner_changed;
     guint n_unidentified; /* number of clients that are being identified */
     guint n_floods;       /* number of clients that are treated as flooding */
-    gboolean is_ending;   /* the name has been released; deferred calls have been served */
+    gboolean is_ending;   /* the name has been released: scheduler_end_all() */
     gboolean verbose;     /* log each call */
     void (*after_turn)(Server *server);
 };

@@ -42,9 +42,10 @@ struct Client {
     guint64 deferred_behind; /* position in its lock socket that must be reached before these */
     guint32 *gids;           /* its process's groups when it connected, if they are needed */
     gsize n_gids;
-    gboolean is_flood; /* its calls are dropped until it has read its messages */
-    gboolean is_gone;  /* its name has disconnected; its last calls are being served */
-    GList in_runnable; /* private to turn.c */
+    gboolean is_flood;  /* its calls are dropped until it has read its messages */
+    gboolean is_gone;   /* its name has disconnected; its last calls are being served */
+    gboolean is_ending; /* also at the shutdown: its last calls are being or have been served */
+    GList in_runnable;  /* private to turn.c */
 
     Admission *admission; /* of server/admission.c */
     GQueue watches;       /* of server/watches.c: Watch, by Watch.in_client */

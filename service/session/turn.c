@@ -5,8 +5,11 @@
 
 #include "client.h"
 
-/* The approximate size of queued messages after which a turn ends. */
+/* The approximate size of queued messages, and the number of calls, after which a turn ends. */
 #define TURN_BYTES_MAX (256UL * 1024)
+#define TURN_CALLS_MAX 256
+/* A call counts as one more for each of these bytes: reading them takes as long. */
+#define BYTES_COUNTED 1024
 
 void
 turn_init(Turn *turn, void (*commit)(gpointer data), void (*wake_up)(gpointer data), gpointer data)
@@ -48,10 +51,23 @@ turn_flush(Turn *turn)
     turn->n_bytes = 0;
 }
 
+void
+turn_end(Turn *turn)
+{
+    turn_flush(turn);
+    turn->n_calls = 0;
+}
+
+void
+turn_count_call(Turn *turn, gsize n_bytes)
+{
+    turn->n_calls += 1 + n_bytes / BYTES_COUNTED;
+}
+
 gboolean
 turn_is_full(const Turn *turn)
 {
-    return turn->n_bytes > TURN_BYTES_MAX;
+    return turn->n_bytes > TURN_BYTES_MAX || turn->n_calls >= TURN_CALLS_MAX;
 }
 
 void

@@ -28,7 +28,8 @@ struct TurnOutput {
 struct Turn {
     GQueue outputs;  /* of TurnOutput: those with queued messages */
     GQueue runnable; /* of Client, by Client.in_runnable */
-    gsize n_bytes;   /* approximate size of the messages queued in this turn */
+    gsize n_bytes;   /* approximate size of the queued messages */
+    gsize n_calls;   /* served in this turn; a long one counts as several */
     void (*commit)(gpointer data);
     void (*wake_up)(gpointer data); /* ends a turn soon, and runs the runnable clients in it */
     gpointer data;                  /* for both functions */
@@ -46,7 +47,14 @@ void turn_remove_output(TurnOutput *output);
 /* Commits, then sends. */
 void turn_flush(Turn *turn);
 
-/* Whether so much output is queued that the turn should end before more calls are served. */
+/* Flushes; another turn begins. */
+void turn_end(Turn *turn);
+
+/* Counts a call, or another message, of about that size. */
+void turn_count_call(Turn *turn, gsize n_bytes);
+
+/* Whether the turn should end before more calls are served: it has served many, or so much output
+ * is queued. */
 gboolean turn_is_full(const Turn *turn);
 
 /* Makes a client runnable: it may have a deferred call that can be served, or a watch with dropped

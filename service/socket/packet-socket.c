@@ -30,7 +30,7 @@ struct PacketSockets {
     Session *session; /* borrowed */
     int epoll_fd;
     gboolean is_other_ready;
-    GQueue to_visit;        /* of PacketSocket, by PacketSocket.in_to_visit */
+    GQueue to_visit;        /* of PacketSocket, by PacketSocket.in_to_visit; served from the head */
     PacketSocket *receiver; /* the socket whose packet is in `buffer`, or NULL */
     GString *name;          /* strings of the last call that was read */
     GString *why;
@@ -44,6 +44,7 @@ struct PacketSocket {
     int fd;
     guint32 events;      /* for epoll */
     guint64 position;    /* number of bytes received */
+    guint64 end;         /* the position after which nothing is read */
     gboolean is_blocked; /* the kernel has not accepted all of `out` */
     gboolean is_muted;
     GByteArray *out;
@@ -298,7 +299,7 @@ forget_packet(PacketSocket *self)
     self->packet = NULL;
 }
 
-/* Receives the next packet into the shared buffer. */
+/* Receives the next packet into the shared buffer. Returns PACKET_READ_DONE if there was one. */
 static PacketRead
 receive(PacketSocket *self)
 {
@@ -331,20 +332,19 @@ receive(PacketSocket *self)
     self->packet = all->buffer;
     self->packet_size = (gsize)n;
     self->packet_offset = 0;
-    return PACKET_READ_CALL;
+    return PACKET_READ_DONE;
 }
 
-/* Returns FALSE if the bucket name is not valid. */
-static gboolean
+static PacketRead
 bind_bucket(PacketSocket *self, const PacketBucket *message)
 {
     g_autofree char *name = g_strndup(message->name, message->length);
 
     if (!decode_packet_is_bucket(name))
-        return FALSE;
+        return PACKET_READ_MALFORMED;
     g_clear_pointer(&self->buckets[message->bucket], lock_manager_unref);
     self->buckets[message->bucket] = lock_manager_get(self->client->agent->principal, name);
-    return TRUE;
+    return PACKET_READ_DONE;
 }
 
 static PacketRead
@@ -363,59 +363,78 @@ read_request(PacketSocket *self, const PacketRequest *message, LockCall *out_cal
     return PACKET_READ_CALL;
 }
 
+/* Whether all messages of the current packet have been read, or there is no packet. */
+static gboolean
+is_packet_over(const PacketSocket *self)
+{
+    return self->packet == NULL || self->packet_offset == self->packet_size;
+}
+
+/* Without a loop: a client that sends continuously must not keep the service here. */
 PacketRead
 packet_socket_read(Client *client, LockCall *out_call)
 {
     PacketSocket *self = client->socket;
+    const PacketHead *head;
 
-    while (!self->is_blocked) {
-        const PacketHead *head;
+    if (self->is_blocked)
+        return PACKET_READ_NOTHING;
+    if (is_packet_over(self)) {
+        PacketRead result;
 
-        if (self->packet == NULL) {
-            PacketRead result = receive(self);
-
-            if (result != PACKET_READ_CALL)
-                return result;
-        }
-        if (self->packet_offset == self->packet_size) {
-            forget_packet(self);
-            continue;
-        }
-        head = packet_read_from_client(self->packet, self->packet_size, &self->packet_offset);
-        if (head == NULL)
-            return PACKET_READ_MALFORMED;
-        if (head->kind == PACKET_REQUEST)
-            return read_request(self, (const PacketRequest *)head, out_call);
-        if (head->kind != PACKET_BUCKET) {
-            decode_packet_other(head, out_call);
-            return PACKET_READ_CALL;
-        }
-        if (!bind_bucket(self, (const PacketBucket *)head))
-            return PACKET_READ_MALFORMED;
+        forget_packet(self);
+        result = receive(self);
+        if (result != PACKET_READ_DONE)
+            return result;
     }
-    return PACKET_READ_NOTHING;
+    head = packet_read_from_client(self->packet, self->packet_size, &self->packet_offset);
+    if (head == NULL)
+        return PACKET_READ_MALFORMED;
+    turn_count_call(self->output.turn, head->size);
+    switch (head->kind) {
+    case PACKET_BUCKET:
+        return bind_bucket(self, (const PacketBucket *)head);
+    case PACKET_REQUEST:
+        return read_request(self, (const PacketRequest *)head, out_call);
+    default:
+        decode_packet_other(head, out_call);
+        return PACKET_READ_CALL;
+    }
+}
+
+void
+packet_socket_serve_later(Client *client)
+{
+    if (!client->socket->is_blocked)
+        visit(client->socket);
+}
+
+static void
+keep_rest(PacketSocket *self)
+{
+    const gsize n_left = self->packet_size - self->packet_offset;
+
+    self->all->receiver = NULL;
+    self->rest = g_memdup2((const guint8 *)self->packet + self->packet_offset, n_left);
+    self->packet = self->rest;
+    self->packet_size = n_left;
+    self->packet_offset = 0;
 }
 
 void
 packet_socket_pause(Client *client)
 {
     PacketSocket *self = client->socket;
-    gsize n_left;
 
-    if (self == NULL || self->all->receiver != self)
-        return;
-    self->all->receiver = NULL;
-    n_left = self->packet_size - self->packet_offset;
-    if (n_left == 0) {
+    if (is_packet_over(self)) {
         forget_packet(self);
         return;
     }
-    self->rest = g_memdup2((const guint8 *)self->packet + self->packet_offset, n_left);
-    self->packet = self->rest;
-    self->packet_size = n_left;
-    self->packet_offset = 0;
+    if (self->all->receiver == self)
+        keep_rest(self);
+    do_not_visit(self);
     if (!self->is_blocked)
-        visit(self);
+        visit(self); /* after all others that wait for their turn */
 }
 
 guint64
@@ -429,13 +448,19 @@ packet_socket_get_end(const Client *client)
     return self->position + (guint64)n_bytes;
 }
 
+void
+packet_socket_end_here(Client *client)
+{
+    client->socket->end = packet_socket_get_end(client);
+}
+
 gboolean
 packet_socket_is_at(const Client *client, guint64 position)
 {
     const PacketSocket *self = client->socket;
     gsize n_unread = self->packet != NULL ? self->packet_size - self->packet_offset : 0;
 
-    return self->position - n_unread >= position;
+    return self->position - n_unread >= MIN(position, self->end);
 }
 
 /* ---- opening and closing */
@@ -476,6 +501,7 @@ packet_socket_open(PacketSockets *all, Client *client, int *out_fd)
     self->all = all;
     self->client = client;
     self->fd = fds[0];
+    self->end = G_MAXUINT64;
     self->events = event.events;
     self->out = g_byte_array_new();
     client->socket = self;

@@ -10,10 +10,10 @@
  * socket is read when, and what a call does.
  *
  * Bounds: a packet is received into a buffer that all sockets share; if the turn ends before all of
- * its messages are served, the rest is stored with the socket. Replies are sent at the end of the
- * turn. Output that the kernel does not accept waits in `out`, and meanwhile the socket is not
- * read. So a client that reads nothing needs memory for one packet, the replies of one turn, and
- * one grant and one end for each live request.
+ * its messages are served, the rest is stored with the socket, and the sockets with a rest are
+ * served in turn. Replies are sent at the end of the turn. Output that the kernel does not accept
+ * waits in `out`, and meanwhile the socket is not read. So a client that reads nothing needs memory
+ * for one packet, the replies of one turn, and one grant and one end for each live request.
  *
  * All sockets are in one epoll instance, so idle sockets cost no time. A PacketSocket is owned by
  * its client and freed by packet_socket_close(). */
@@ -62,24 +62,32 @@ gboolean packet_socket_open(PacketSockets *self, Client *client, int *out_fd);
 void packet_socket_close(Client *client, PacketClosedReason reason);
 
 typedef enum {
-    PACKET_READ_CALL,
+    PACKET_READ_CALL,      /* a message that is a call */
+    PACKET_READ_DONE,      /* a message that has been carried out */
     PACKET_READ_NOTHING,   /* no message is available, or the client does not read */
     PACKET_READ_END,       /* EOF */
     PACKET_READ_MALFORMED, /* the socket must not be read any more */
 } PacketRead;
 
-/* Reads the next call. Its strings are valid until the next call is read from any socket. */
+/* Reads one message, whatever it is, and counts it as a call of the turn. The strings of a call are
+ * valid until the next message is read from any socket. */
 PacketRead packet_socket_read(Client *client, LockCall *out_call);
 
-/* Stops reading the client's socket in this turn: stores the unserved rest of the received packet.
- */
+/* Stops reading the client's socket in this turn: stores the unserved rest of the received packet,
+ * which is served after those of all other sockets. */
 void packet_socket_pause(Client *client);
+
+/* The turn is over before this socket was read: it is among the first of a later one. */
+void packet_socket_serve_later(Client *client);
 
 /* Returns the position up to which the client has sent packets: the number of bytes received so far
  * plus those in the kernel's buffer. */
 guint64 packet_socket_get_end(const Client *client);
 
-/* Whether everything up to this position has been read. */
+/* What is sent from now on is not read. */
+void packet_socket_end_here(Client *client);
+
+/* Whether everything up to this position has been read, or up to where the socket has ended. */
 gboolean packet_socket_is_at(const Client *client, guint64 position);
 
 /* Drops replies and events from now on: the client has disconnected. */

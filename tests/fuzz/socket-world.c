@@ -387,7 +387,7 @@ socket_world_fini(SocketWorld *world, gboolean is_shutdown)
         world->parties[i].is_deaf = FALSE;
     socket_world_serve(world);
     if (is_shutdown)
-        scheduler_serve_all(&world->server);
+        scheduler_end_all(&world->server);
     for (guint i = 0; !is_shutdown && i < N_PARTIES; i++)
         if (world->parties[i].is_there)
             socket_world_leave(world, &world->parties[i]);

@@ -212,6 +212,24 @@ test_turn(Fixture *f, gconstpointer data)
     g_assert_cmpstr(f->log->str, ==, "commit ");
 }
 
+/* A turn ends after a number of calls; a long one counts as several. */
+static void
+test_calls(Fixture *f, gconstpointer data)
+{
+    Turn *turn = &f->session.turn;
+    guint n_short = 0, n_long = 0;
+
+    for (; !turn_is_full(turn); n_short++)
+        turn_count_call(turn, 100);
+    g_assert_cmpuint(n_short, ==, 256);
+    turn_flush(turn); /* within a turn */
+    g_assert_true(turn_is_full(turn));
+    turn_end(turn);
+    for (; !turn_is_full(turn); n_long++)
+        turn_count_call(turn, 65536);
+    g_assert_cmpuint(n_long, ==, 4);
+}
+
 static void
 test_runnable(Fixture *f, gconstpointer data)
 {
@@ -239,6 +257,7 @@ main(int argc, char **argv)
     TEST("/session/queue", test_queue);
     TEST("/session/queue-is-counted", test_queue_is_counted);
     TEST("/session/turn", test_turn);
+    TEST("/session/calls", test_calls);
     TEST("/session/runnable", test_runnable);
     return g_test_run();
 }
