@@ -131,6 +131,12 @@ outbox_get_length(const Outbox *outbox)
 }
 
 gboolean
+outbox_is_written(const Outbox *outbox)
+{
+    return outbox_get_length(outbox) == 0 && count_queued(outbox) == 0;
+}
+
+gboolean
 outbox_is_backed_up(const Outbox *outbox)
 {
     return outbox->is_backed_up || count_queued(outbox) >= QUEUED_MAX;

@@ -35,5 +35,8 @@ void outbox_put(Outbox *outbox, sd_bus_message *message, gsize n_bytes);
 /* Returns the number of messages that have not been passed to sd-bus. */
 guint outbox_get_length(const Outbox *outbox);
 
+/* Whether the socket has accepted everything. */
+gboolean outbox_is_written(const Outbox *outbox);
+
 /* Whether the socket accepts no more output now. Then no more calls should be read from it. */
 gboolean outbox_is_backed_up(const Outbox *outbox);

@@ -14,8 +14,8 @@
 #include "scheduler.h"
 #include "watches.h"
 
-/* How long the bus may take to read the last messages and to answer ReleaseName. */
-#define STOP_TIMEOUT_SECS 5
+/* How long it may take until the last calls are served, and the bus has read all replies. */
+#define STOP_TIMEOUT_MS 5000
 /* The results of RequestName that make the caller the owner. */
 #define REQUEST_NAME_PRIMARY_OWNER 1
 #define REQUEST_NAME_ALREADY_OWNER 4
@@ -196,10 +196,14 @@ static const char *
 get_reason(const Server *server)
 {
     if (outbox_get_length(&server->bus.outbox) > 0)
-        return "does not read our messages";
+        return "the bus does not read our messages";
     if (!server->lifecycle->is_name_released)
-        return "does not reply to ReleaseName";
-    return "does not reply with the credentials of a caller";
+        return "the bus does not reply to ReleaseName";
+    if (server->n_unidentified > 0)
+        return "the bus does not reply with the credentials of a caller";
+    if (server->session.turn.runnable.length > 0)
+        return "clients have sent more than can be served";
+    return "the bus does not read our messages";
 }
 
 static gboolean
@@ -208,7 +212,7 @@ on_stop_deadline(gpointer data)
     Server *server = data;
 
     server->lifecycle->stop_deadline_id = 0;
-    g_warning("the bus %s; ending anyway", get_reason(server));
+    g_warning("%s; ending anyway", get_reason(server));
     lifecycle_end(server, EXIT_FAILURE);
     return G_SOURCE_REMOVE;
 }
@@ -246,8 +250,7 @@ lifecycle_stop(Server *server)
         return;
 
     lifecycle->state = LIFECYCLE_STOPPING;
-    lifecycle->stop_deadline_id =
-        g_timeout_add_seconds(STOP_TIMEOUT_SECS, on_stop_deadline, server);
+    lifecycle->stop_deadline_id = g_timeout_add(STOP_TIMEOUT_MS, on_stop_deadline, server);
     g_clear_handle_id(&lifecycle->idle_id, g_source_remove);
     cluster_calls_finish_all(server);
     if (server->state == NULL)
@@ -288,10 +291,9 @@ lifecycle_go_on_stopping(Server *server)
     if (lifecycle->is_name_released) {
         /* Clients that called before and are being identified still get replies. No further client
          * is identified: see admission_identify(). */
-        if (server->n_unidentified > 0 || server->session.turn.runnable.length > 0)
-            return;
-        sd_bus_flush(server->bus.connection);
-        lifecycle_end(server, EXIT_SUCCESS);
+        if (server->n_unidentified == 0 && server->session.turn.runnable.length == 0 &&
+            outbox_is_written(&server->bus.outbox))
+            lifecycle_end(server, EXIT_SUCCESS);
     } else if (lifecycle->release_name == NULL && lifecycle->release_again_id == 0) {
         release_name(server);
     }

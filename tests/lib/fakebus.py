@@ -47,6 +47,9 @@ class FakeBus:
         self.names = [DRIVER, SERVICE_NAME]  # on the bus, for ListNames
         self.is_taken = False                # the name of the service is another connection's
         self.when_asked_for_name = self.when_asked_for_names = lambda: None
+        self.when_name_is_released = lambda: None  # before the reply
+        self._is_reading = threading.Event()
+        self._is_reading.set()
         self.statistics = None               # a list: gets the calls of GetConnectionStats
         self.refusals = []                   # the members of calls that were refused
         self.signals = []                    # that the service has sent
@@ -55,6 +58,7 @@ class FakeBus:
 
     def close(self):
         self._listener.close()
+        self.go_on_reading()
         if self._socket is not None:
             self._socket.shutdown(socket.SHUT_RDWR)
             self._thread.join()
@@ -85,7 +89,8 @@ class FakeBus:
         self._shake_hands(self._socket)
         data = bytearray()
         try:
-            while chunk := self._socket.recv(1 << 16):
+            while self._is_reading.wait() and (chunk := self._socket.recv(1 << 16)):
+                self._is_reading.wait()
                 data += chunk
                 for blob in split(data):
                     # The service may have ended, and there may be more that it has sent.
@@ -129,6 +134,8 @@ class FakeBus:
             self.when_asked_for_name()
         elif member == 'ListNames':
             self.when_asked_for_names()
+        elif member == 'ReleaseName':
+            self.when_name_is_released()
         reply = Gio.DBusMessage.new_method_reply(message)
         if body() is not None:
             reply.set_body(body())
@@ -182,6 +189,14 @@ class FakeBus:
             return self._serial
 
     # ---- functions for the test
+
+    def stop_reading(self):
+        """Handles no more messages of the service, except those that have been received with the last
+        one, and soon receives no more."""
+        self._is_reading.clear()
+
+    def go_on_reading(self):
+        self._is_reading.set()
 
     def wait_owned(self):
         with self._condition:
