@@ -35,19 +35,6 @@ start_neighbour(const Load *load, guint index, int fd)
     _exit(EXIT_SUCCESS);
 }
 
-static pid_t
-start_echo(int fd)
-{
-    pid_t child = bench_fork();
-
-    if (child != 0)
-        return child;
-    while (TRUE) {
-        bench_wait_notified(fd);
-        bench_notify(fd);
-    }
-}
-
 static void
 request_and_release(gpointer manager)
 {
@@ -91,7 +78,7 @@ main(int argc, char **argv)
     bench_make_pair(echo_pair);
     for (guint i = 0; i < n_neighbours; i++)
         neighbours[i] = start_neighbour(&load, i, pair[1]);
-    echo = start_echo(echo_pair[1]);
+    echo = calm_start_echo(echo_pair[1]);
 
     agent = bench_agent_new(load.address);
     manager = bench_manager_new(agent, "calm");

@@ -32,6 +32,19 @@ calm_measure(const Calm *calms, guint n_calms, guint count)
     }
 }
 
+pid_t
+calm_start_echo(int fd)
+{
+    pid_t child = bench_fork();
+
+    if (child != 0)
+        return child;
+    while (TRUE) {
+        bench_wait_notified(fd);
+        bench_notify(fd);
+    }
+}
+
 void
 calm_echo_twice(gpointer data)
 {

@@ -18,6 +18,9 @@ typedef struct {
  * and so on, of each. */
 void calm_measure(const Calm *calms, guint n_calms, guint count);
 
+/* A process that sends each byte back that it gets on `fd`, for calm_echo_twice(). */
+pid_t calm_start_echo(int fd);
+
 /* Two round trips of a byte on a socketpair (`data` points to the descriptor), the minimal cost of
  * a request and a release. */
 void calm_echo_twice(gpointer data);

@@ -78,6 +78,8 @@ def _calm(settings, tables):
     lock, echo = (calm.beside(what, count) for what in (calm.LOCK, calm.ECHO))
     yield Target(f'{lock}, one core: to {echo}', table.ratio(lock, echo, 'one'), 1.5,
                  bound=table.ratio(calm.beside(calm.ECHO, count, 'same'), echo, 'one'))
+    flooded = calm.flooded(calm.SYNC, settings)
+    yield Target(flooded, table.get(flooded, 'free'), 20000, 'us')
 
 
 def _crashes(_settings, tables):

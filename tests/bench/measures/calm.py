@@ -7,7 +7,7 @@ from figures import CORES, Table
 from stage import Scene, Way, cores, measure_in_turns, run
 
 IN_FLIGHT = 64
-LOCK, ECHO = 'lock', 'echo'
+LOCK, SYNC, ECHO = 'lock', 'SYNC', 'echo'
 # The neighbours, unrelated to locks, beside which an echo process and its client are measured.
 WAYS = {
     'busy': 'that compute',
@@ -41,6 +41,29 @@ def calm_way(settings, scene, count):
     return Way(list(rows.values()), ask)
 
 
+def sockets(settings):
+    return 4 if settings.quick else 64
+
+
+def flooded(what, settings):
+    return f'{what}, beside {sockets(settings)} flooding sockets, 99th percentile'
+
+
+def before_flood(what, settings):
+    return alone(what, f'{sockets(settings)} flooding sockets')
+
+
+def flood_way(settings, scene):
+    rows = {'alone-p50': before_flood(SYNC, settings), 'beside-p99': flooded(SYNC, settings),
+            'echo-alone-p50': before_flood(ECHO, settings), 'echo-beside-p99': flooded(ECHO, settings)}
+
+    def ask():
+        answers = run(settings, 'calm-flood', scene.address, sockets(settings),
+                      settings.count(1000, 50))
+        return {row: answers[key] for key, row in rows.items()}
+    return Way(list(rows.values()), ask)
+
+
 def echo_way(settings, way, count):
     rows = {'alone-p50': alone(ECHO, count, way=way), 'beside-p99': beside(ECHO, count, way)}
 
@@ -58,7 +81,9 @@ def declare(settings):
                   'two bytes are sent to an echo process and back: the latency that the kernel '
                   'alone causes beside the same processes. The ratio is to the same median '
                   'alone. The last rows are the same echo beside other neighbours; the last of '
-                  'these have as many bytes in flight to the echo process itself. In a turn with '
+                  'these have as many bytes in flight to the echo process itself. SYNC is one message on a '
+                  'lock socket and its answer, beside a process that fills other sockets, with send buffers '
+                  'of 4 MiB, again and again with messages without an answer. In a turn with '
                   'several clients the service serves at most 16 calls, of 6,200 instructions '
                   'each by callgrind, so a call waits for about 100,000 instructions of others. '
                   'The rest is the wait of the service for the core: beside 8 that flood, on one core, it had '
@@ -73,6 +98,9 @@ def declare(settings):
             if what == LOCK:
                 table.row(alone(what, count, '99th percentile'), ('self', alone(what, count)))
             table.row(beside(what, count), ('self', alone(what, count)))
+    for what in (SYNC, ECHO):
+        table.row(before_flood(what, settings))
+        table.row(flooded(what, settings), ('self', before_flood(what, settings)))
     for way in WAYS:
         for count in neighbours(settings):
             table.row(alone(ECHO, count, way=way))
@@ -84,6 +112,7 @@ def measure(settings, table):
     for which in CORES:
         with cores(which), Scene(settings, settings.best_kind) as scene:
             ways = [calm_way(settings, scene, count) for count in neighbours(settings)]
+            ways.append(flood_way(settings, scene))
             ways += [echo_way(settings, way, count)
                      for way in WAYS for count in neighbours(settings)]
             measure_in_turns(settings, table, which, ways, settings.few_repetitions)
