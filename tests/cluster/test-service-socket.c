@@ -378,6 +378,25 @@ test_slow_reader(Fixture *fixture, gconstpointer data)
     expect(fixture, "closed\n");
 }
 
+/* A service that always has more to send: in one iteration of the main loop some of it is read. */
+static void
+test_flood(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    const int fd = connect_and_greet(fixture);
+
+    cluster_packet_write_head(bytes, CLUSTER_PACKET_READY);
+    expect(fixture, "hello\n");
+    for (guint i = 0; i < 10; i++) {
+        while (send(fd, bytes->data, bytes->len, MSG_DONTWAIT) > 0)
+            ;
+        g_main_context_iteration(NULL, FALSE);
+        g_assert_cmpuint(fixture->calls->len, ==, 64 * strlen("ready\n"));
+        g_string_truncate(fixture->calls, 0);
+    }
+    close(fd);
+}
+
 /* A peer that is neither the user of weblocksd nor root is refused. */
 static void
 test_other_user(Fixture *fixture, gconstpointer data)
@@ -465,6 +484,7 @@ main(int argc, char **argv)
     g_test_add("/service-socket/malformed", Fixture, NULL, set_up, test_malformed, tear_down);
     g_test_add("/service-socket/unread", Fixture, NULL, set_up, test_unread, tear_down);
     g_test_add("/service-socket/slow-reader", Fixture, NULL, set_up, test_slow_reader, tear_down);
+    g_test_add("/service-socket/flood", Fixture, NULL, set_up, test_flood, tear_down);
     g_test_add("/service-socket/other-user", Fixture, NULL, set_up, test_other_user, tear_down);
     g_test_add_func("/service-socket/bad-path", test_bad_path);
     g_test_add("/service-socket/inherited", Fixture, NULL, set_up, test_inherited, tear_down);
