@@ -265,9 +265,10 @@ bus_connector_start(BusConnector *self, GBusType bus_type, const char *address, 
     g_autofree char *found = NULL;
 
     if (address == NULL && is_known(bus_type)) {
-        address = found = g_dbus_address_get_for_bus_sync(bus_type, NULL, error);
-        if (address == NULL)
+        found = g_dbus_address_get_for_bus_sync(bus_type, NULL, error);
+        if (found == NULL)
             return -1;
+        address = found;
     }
     if (address != NULL && read_unix_address(&self->address, address))
         return start_unix(self, error);

@@ -246,10 +246,10 @@ lock_table_drop(LockTable *self, LockEntry *entry)
 void
 lock_table_abandon(LockTable *self, LockEntry *entry)
 {
-    const guint64 serial = entry->serial;
+    const guint64 serial = entry->serial != 0 ? entry->serial : ++self->last_serial;
 
     leave(self, entry);
-    self->unacknowledged = MAX(self->unacknowledged, serial != 0 ? serial : ++self->last_serial);
+    self->unacknowledged = MAX(self->unacknowledged, serial);
     settle(entry);
 }
 

@@ -190,14 +190,16 @@ run_function(gpointer data)
 static void
 add_run(GArray *runs, guint function, const char *condition, const char *address, gboolean is_open)
 {
-    Run run = {.function = function, .condition = condition, .subject.address = address};
+    Run *run;
 
-    run.subject.agent = g_object_new(WEB_LOCKS_TYPE_AGENT, "address", address, NULL);
-    run.subject.manager = test_manager_of(run.subject.agent);
+    g_array_set_size(runs, runs->len + 1);
+    run = &g_array_index(runs, Run, runs->len - 1);
+    *run = (Run){.function = function, .condition = condition, .subject.address = address};
+    run->subject.agent = g_object_new(WEB_LOCKS_TYPE_AGENT, "address", address, NULL);
+    run->subject.manager = test_manager_of(run->subject.agent);
     if (is_open)
-        run.subject.lock = test_lock(
-            run.subject.manager, functions[function].call == call_release ? LOCK_NAME : condition);
-    g_array_append_val(runs, run);
+        run->subject.lock = test_lock(
+            run->subject.manager, functions[function].call == call_release ? LOCK_NAME : condition);
 }
 
 static void
