@@ -12,6 +12,10 @@
  * a `lock` exactly while it holds it; change() keeps that, and is the only function that changes
  * the state.
  *
+ * If the request is granted while a take-over is in progress, the claim waits until that has
+ * finished: the service may already have taken the lock from the request to grant it to the
+ * take-over.
+ *
  * Application code runs in change(), as handlers of "notify": whatever follows it has to look at
  * the state again. Callbacks have a weak reference, so that what is going on doesn't keep a claim
  * alive, and compare their request with the current one. */
@@ -61,6 +65,7 @@ struct _WebLocksClaim {
     WebLocksRequest *request;  /* while waiting */
     GCancellable *cancellable; /* of `request` */
     gboolean is_patient;       /* `request` also waits for a service */
+    WebLocksLock *granted;     /* of `request`, until the take-over has finished */
     WebLocksLock *lock;        /* while held */
     GTask *taking;             /* the take-over that is going on, borrowed; NULL: none */
 };
@@ -173,6 +178,7 @@ drop_request(WebLocksClaim *self)
     g_autoptr(WebLocksRequest) request = g_steal_pointer(&self->request);
     g_autoptr(GCancellable) cancellable = g_steal_pointer(&self->cancellable);
 
+    g_clear_object(&self->granted);
     if (request == NULL)
         return;
     g_signal_handlers_disconnect_by_data(request, self);
@@ -356,7 +362,9 @@ on_acquired(GObject *source, GAsyncResult *result, gpointer data)
     claim_ref_unref(ref);
     if (self == NULL || self->request != request)
         return; /* a lock that was granted meanwhile is released with its reference */
-    if (lock != NULL)
+    if (lock != NULL && self->taking != NULL)
+        self->granted = g_steal_pointer(&lock);
+    else if (lock != NULL)
         hold(self, lock);
     else
         end(self, WEB_LOCKS_CLAIM_STATE_FAILED, error,
@@ -413,6 +421,7 @@ on_taken(GObject *source, GAsyncResult *result, gpointer data)
     g_autoptr(GTask) task = data;
     WebLocksClaim *self = g_task_get_source_object(task);
     GError *error = NULL;
+    g_autoptr(WebLocksLock) granted = NULL;
     g_autoptr(WebLocksLock) lock =
         web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
     const gboolean was_stopped = self->taking != task;
@@ -420,6 +429,9 @@ on_taken(GObject *source, GAsyncResult *result, gpointer data)
     if (!was_stopped)
         self->taking = NULL;
     if (lock == NULL) {
+        granted = was_stopped ? NULL : g_steal_pointer(&self->granted);
+        if (granted != NULL)
+            hold(self, granted);
         g_task_return_error(task, error);
     } else if (was_stopped) {
         g_task_return_new_error(task, G_IO_ERROR, G_IO_ERROR_CANCELLED, _("the claim was stopped"));
@@ -439,7 +451,8 @@ on_taken(GObject *source, GAsyncResult *result, gpointer data)
  * Steals the lock from its holders, for the case that one hangs: see
  * [property@WebLocks.Options:steal]. The claim need not be started; then it holds the lock.
  *
- * If this fails, the claim remains in its state: one that waits keeps its place in the queue.
+ * If this fails, the claim remains in its state: one that waits keeps its place in the queue. If
+ * its request is granted meanwhile, it holds the lock when the operation has finished.
  *
  * A claim takes over once at a time: until the operation has finished, or the claim was stopped,
  * another one fails with `G_IO_ERROR_PENDING` and has no effect. Otherwise the second would steal

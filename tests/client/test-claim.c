@@ -441,7 +441,6 @@ test_take_over(void)
     g_assert_cmpstr(notified_two.states->str, ==, "waiting held lost waiting ");
 }
 
-/* Without having been started; and stopped before the grant. */
 /* The second call, and the third while the first is being answered, have no effect: the claim does
  * not steal from itself. */
 static void
@@ -494,6 +493,58 @@ test_take_over_stopped(void)
     assert_state(holder, "a | ");
 }
 
+/* Of the same agent, so that the service reads in this order: it grants the request of the claim,
+ * and then takes the lock from it. */
+static void
+test_take_over_at_grant(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
+    g_auto(Notified) notified = {0};
+    g_autoptr(WebLocksClaim) claim = reclaim_new(manager, &notified);
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) taken = {0};
+
+    web_locks_claim_start(claim);
+    test_wait(is_in_queue, claim);
+    web_locks_lock_release(lock);
+    web_locks_claim_take_over_async(claim, NULL, answer_take, &taken);
+    g_assert_true(web_locks_claim_take_over_finish(claim, answer_wait(&taken), &error));
+    g_assert_no_error(error);
+    test_settle(manager);
+    g_assert_true(web_locks_claim_get_held(claim));
+    g_assert_cmpstr(notified.states->str, ==, "waiting held ");
+    test_wait_for_state(other, "a | ");
+    web_locks_claim_stop(claim);
+    test_wait_for_state(other, " | ");
+}
+
+/* The request is granted before the failure of the take-over, whose result comes later. */
+static void
+test_take_over_fails_at_grant(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
+    g_auto(Notified) notified = {0};
+    g_autoptr(WebLocksClaim) claim = claim_new(manager, &notified);
+    g_autoptr(GCancellable) cancellable = g_cancellable_new();
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) taken = {0};
+
+    web_locks_claim_start(claim);
+    test_wait(is_in_queue, claim);
+    test_release(lock);
+    g_free(test_state(manager)); /* the grant has arrived, and its callback has not run yet */
+    g_cancellable_cancel(cancellable);
+    web_locks_claim_take_over_async(claim, cancellable, answer_take, &taken);
+    g_assert_false(web_locks_claim_take_over_finish(claim, answer_wait(&taken), &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    test_wait(is_held, claim);
+    g_assert_cmpstr(notified.states->str, ==, "waiting held ");
+    assert_state(other, "a | ");
+}
+
+/* Without having been started; and stopped before the grant. */
 static void
 test_take_over_idle(void)
 {
@@ -873,6 +924,8 @@ main(int argc, char **argv)
     g_test_add_func("/claim/take-over", test_take_over);
     g_test_add_func("/claim/take-over-twice", test_take_over_twice);
     g_test_add_func("/claim/take-over-stopped", test_take_over_stopped);
+    g_test_add_func("/claim/take-over-at-grant", test_take_over_at_grant);
+    g_test_add_func("/claim/take-over-fails-at-grant", test_take_over_fails_at_grant);
     g_test_add_func("/claim/take-over-idle", test_take_over_idle);
     g_test_add_func("/claim/bad-names", test_bad_names);
     g_test_add_func("/claim/misuse", test_misuse);
