@@ -133,9 +133,9 @@ flush(BusStream *self)
 }
 
 gsize
-bus_stream_count_queued(const BusStream *self)
+bus_stream_get_queue_bytes(const BusStream *self)
 {
-    return self->out->len - self->n_sent;
+    return self->out->len;
 }
 
 void
@@ -286,11 +286,12 @@ take_in(BusStream *self)
         ;
     if (offset > 0)
         g_byte_array_remove_range(self->in, 0, (guint)offset);
-    /* Descriptors arrive with the first byte of their message. */
+    /* Descriptors arrive together with a byte of their message: those that are left belong to the
+     * incomplete message, if there is one. */
     if (self->in->len == 0)
         close_fds(self->fds);
-    else if (self->is_open && self->fds->len > 2 * FDS_MAX)
-        end(self, _("the bus has sent descriptors that belong to no message"));
+    else if (self->is_open && self->fds->len > FDS_MAX)
+        end(self, _("the bus has sent an invalid message"));
     bus_stream_unref(self);
 }
 

@@ -43,5 +43,5 @@ gboolean bus_stream_passes_fds(const BusStream *self);
 /* The serial of `message` must be set. */
 void bus_stream_send(BusStream *self, GDBusMessage *message);
 
-/* The number of bytes that the bus has not read yet. */
-gsize bus_stream_count_queued(const BusStream *self);
+/* The size in bytes of the queue of messages that the socket has not accepted yet. */
+gsize bus_stream_get_queue_bytes(const BusStream *self);

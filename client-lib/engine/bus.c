@@ -269,6 +269,16 @@ take_signal(Bus *self, GDBusMessage *signal)
     }
 }
 
+/* Whether a reply is expected, and has a valid serial and destination. */
+static gboolean
+can_reply(GDBusMessage *call)
+{
+    const char *sender = g_dbus_message_get_sender(call);
+
+    return (g_dbus_message_get_flags(call) & G_DBUS_MESSAGE_FLAGS_NO_REPLY_EXPECTED) == 0 &&
+           g_dbus_message_get_serial(call) != 0 && sender != NULL && g_dbus_is_name(sender);
+}
+
 /* Replies to org.freedesktop.DBus.Peer.Ping; all other method calls get an error. While the bus
  * does not read the replies, further calls get none. */
 static void
@@ -277,9 +287,9 @@ take_call(Bus *self, GDBusMessage *call)
     g_autoptr(GDBusMessage) reply = NULL;
     guint32 serial;
 
-    if (g_dbus_message_get_flags(call) & G_DBUS_MESSAGE_FLAGS_NO_REPLY_EXPECTED)
+    if (!can_reply(call))
         return;
-    if (self->stream != NULL && bus_stream_count_queued(self->stream) > REPLY_BYTES_MAX)
+    if (self->stream != NULL && bus_stream_get_queue_bytes(self->stream) > REPLY_BYTES_MAX)
         return;
     if (g_strcmp0(g_dbus_message_get_member(call), "Ping") == 0)
         reply = g_dbus_message_new_method_reply(call);

@@ -18,7 +18,7 @@
  * shutting down has refused it. */
 #define REFUSALS_MAX 4
 
-/* More live requests than any service has. */
+/* More live requests than an agent has. */
 #define LIVE_ENTRIES_MAX (1U << 20)
 
 typedef enum {
@@ -51,6 +51,7 @@ struct Recovery {
 };
 
 static void try_now(Recovery *self);
+static void on_ended(gboolean was_read, gpointer data);
 
 static void
 set_state(Recovery *self, State state)
@@ -247,9 +248,14 @@ recovery_owner_changed(Recovery *self)
 static void
 take_live(Recovery *self, const PacketLive *live)
 {
-    /* A service that never ends its list must not fill the memory. */
-    if (self->live->len < LIVE_ENTRIES_MAX)
-        g_array_append_vals(self->live, live->entries, live->n_entries);
+    g_array_append_vals(self->live, live->entries, live->n_entries);
+    if (self->live->len > LIVE_ENTRIES_MAX) {
+        g_debug("the lock service sent a list of live requests that is too long");
+        g_array_set_size(self->live, 0);
+        packet_socket_close(self->socket);
+        on_ended(FALSE, self);
+        return;
+    }
     if (live->more)
         return;
     set_state(self, STATE_OPEN);

@@ -113,8 +113,8 @@ is_sent(gpointer data)
 
     if (send(sending->socket->fd, bytes->data, bytes->len, MSG_NOSIGNAL) == (ssize_t)bytes->len)
         return TRUE;
-    g_assert_true(errno == EAGAIN || errno == EPIPE);
-    return errno == EPIPE;
+    g_assert_true(errno == EAGAIN || errno == EPIPE || errno == ECONNRESET);
+    return errno != EAGAIN;
 }
 
 void
