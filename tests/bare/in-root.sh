@@ -48,6 +48,7 @@ mapfile -t mirrors < <(apt-get indextargets --format "deb \$(REPO_URI) \$(CODENA
 # Debian's installer writes /etc/hosts; without it there is no localhost.
 # shellcheck disable=SC2016 # the hooks' shells expand them
 SCRIPT=$(realpath "${BASH_SOURCE[0]}") COMMAND=$3 mmdebstrap --variant="$1" --dpkgopt=force-unsafe-io \
+  --aptopt='Acquire::Retries "5"' \
   --customize-hook='mkdir "$1/shared"' \
   --customize-hook='printf "127.0.0.1 localhost\n::1 localhost\n" >"$1/etc/hosts"' \
   --customize-hook="sync-in '$2' /shared" \
