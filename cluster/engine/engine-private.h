@@ -82,8 +82,6 @@ void engine_request_children(
     Engine *self, const char *path, gboolean watches, EngineCallback callback, gpointer data);
 void engine_request_delete(Engine *self, const char *path, EngineCallback callback, gpointer data);
 void engine_request_sync(Engine *self, const char *path, EngineCallback callback, gpointer data);
-/* OK: `version`. */
-void engine_request_exists(Engine *self, const char *path, EngineCallback callback, gpointer data);
 
 /* Parts of a transaction, in a fixed array with space for `n` of them. */
 typedef struct {

@@ -306,8 +306,25 @@ patience_ends(gint64 since, gpointer data)
 }
 
 static void
-on_alive(G_GNUC_UNUSED const EngineAnswer *answer, G_GNUC_UNUSED gpointer data)
+ignore(G_GNUC_UNUSED const EngineAnswer *answer, G_GNUC_UNUSED gpointer data)
 {
+}
+
+static void
+on_exists(int r, G_GNUC_UNUSED const struct Stat *stat, const void *data)
+{
+    EngineAnswer what = {0};
+
+    engine_operation_complete((EngineOperation *)data, &what, r);
+}
+
+static void
+read_something(Engine *self)
+{
+    EngineOperation *operation = engine_operation_new(ignore, NULL);
+
+    engine_operation_sent(operation, self,
+                          zoo_aexists(self->zh, self->root, FALSE, on_exists, operation));
 }
 
 /* What is pending will be answered, and then it is time again. */
@@ -319,7 +336,7 @@ keep_alive(gpointer data)
     if (self->state != ENGINE_CONNECTED || self->is_freed || self->pending.length > 0)
         return G_MAXINT64;
     if (g_get_monotonic_time() >= self->last_sent_us + ENGINE_READ_US)
-        engine_request_exists(self, self->root, on_alive, NULL);
+        read_something(self);
     return self->last_sent_us + ENGINE_READ_US;
 }
 

@@ -142,14 +142,6 @@ engine_request_sync(Engine *self, const char *path, EngineCallback callback, gpo
 }
 
 void
-engine_request_exists(Engine *self, const char *path, EngineCallback callback, gpointer data)
-{
-    EngineOperation *operation = engine_operation_new(callback, data);
-
-    engine_operation_sent(operation, self, zoo_aexists(self->zh, path, FALSE, on_stat, operation));
-}
-
-void
 engine_transaction_begin(EngineTransaction *transaction, guint n)
 {
     EngineOperation *operation = engine_operation_new(NULL, NULL);

@@ -9,7 +9,6 @@
 #include "encode.h"
 #include "groups.h"
 #include "notifications.h"
-#include "scheduler.h"
 #include "state.h"
 #include "watches.h"
 
@@ -45,8 +44,13 @@ end_identification(Client *client)
 static void
 refuse_client(Client *client, LockResult result)
 {
+    LockCall *call;
+
     end_identification(client);
-    scheduler_refuse_deferred(client, result);
+    while ((call = call_queue_pop(&client->deferred)) != NULL) {
+        encode_result(client, call, result);
+        lock_call_free(call);
+    }
 }
 
 static gboolean
@@ -208,24 +212,4 @@ admission_remove_client(Client *client)
             state_note_agent_gone(server->state, client->agent);
     }
     session_remove_client(client);
-}
-
-/* The bus notifies the service of every disconnect; those of connections that are not clients must
- * cost next to nothing. */
-void
-admission_on_disconnected(Server *server, const char *unique_name)
-{
-    Client *client = session_find_client(&server->session, unique_name);
-
-    if (client == NULL)
-        return;
-    if (server->verbose)
-        g_debug("%s has left the bus", unique_name);
-    /* There is no order between the bus and a lock socket. What the client sent before it
-     * disconnected takes effect first, including deferred calls. Those of a client without agent
-     * wait for its identification, which is not possible any more. */
-    if (client->agent != NULL)
-        scheduler_end_client(client);
-    else
-        admission_remove_client(client);
 }

@@ -1,16 +1,16 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Admission of clients: how a connection to the bus becomes a client with an agent, and how it
- * ends.
+/* Admission of clients: how a connection to the bus becomes a client with an agent, and how it is
+ * removed.
  *
  * A client is identified once, before its first call is served: the bus is asked for its
  * credentials, and the sandbox of its process is determined (identity/). Meanwhile its calls are
  * deferred; other clients don't wait. A connection that only makes calls which sd-bus answers is
  * not identified; it has a client without agent, for flow control.
  *
- * A client ends when it leaves the bus, which delivers all messages of the client before it
- * notifies the service of that (owners.h). */
+ * When a client has left the bus, its last calls are served before it is removed
+ * (scheduler_on_disconnected). */
 
 #pragma once
 
@@ -25,10 +25,6 @@ void admission_restore_client(Server *server, Agent *agent);
 /* Starts the identification of the client, unless it was started before. Returns FALSE during
  * shutdown, which would otherwise wait for every client that still calls. */
 gboolean admission_identify(Client *client);
-
-/* A connection has left the bus. If it was a client, its remaining calls are served, and then it is
- * removed. */
-void admission_on_disconnected(Server *server, const char *unique_name);
 
 /* Removes a client that has left the bus, and terminates its agent. */
 void admission_remove_client(Client *client);

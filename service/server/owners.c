@@ -3,9 +3,9 @@
 
 #include "owners.h"
 
-#include "admission.h"
 #include "bus-names.h"
 #include "lifecycle.h"
+#include "scheduler.h"
 #include "startup.h"
 
 #define MATCH                               \
@@ -26,7 +26,7 @@ on_disconnected(sd_bus_message *message, void *userdata, sd_bus_error *error)
         return 0;
     if (server->startup != NULL)
         startup_on_disconnected(server, name);
-    admission_on_disconnected(server, name);
+    scheduler_on_disconnected(server, name);
     return 0;
 }
 

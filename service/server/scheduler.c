@@ -131,17 +131,6 @@ serve_deferred(Client *client, guint n_calls)
     }
 }
 
-void
-scheduler_refuse_deferred(Client *client, LockResult result)
-{
-    LockCall *call;
-
-    while ((call = call_queue_pop(&client->deferred)) != NULL) {
-        encode_result(client, call, result);
-        lock_call_free(call);
-    }
-}
-
 /* ---- flooding clients */
 
 static void
@@ -250,9 +239,24 @@ go_on_ending(Client *client)
         admission_remove_client(client);
 }
 
+/* The bus notifies the service of every disconnect; those of connections that are not clients must
+ * cost next to nothing. */
 void
-scheduler_end_client(Client *client)
+scheduler_on_disconnected(Server *server, const char *unique_name)
 {
+    Client *client = session_find_client(&server->session, unique_name);
+
+    if (client == NULL)
+        return;
+    if (server->verbose)
+        g_debug("%s has left the bus", unique_name);
+    if (client->agent == NULL) {
+        /* Its calls wait for its identification, which is not possible any more. */
+        admission_remove_client(client);
+        return;
+    }
+    /* There is no order between the bus and a lock socket: what the client sent before it
+     * disconnected takes effect first, including deferred calls. */
     client->is_gone = TRUE;
     if (client->socket != NULL)
         packet_socket_mute(client);

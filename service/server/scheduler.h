@@ -33,14 +33,12 @@ gboolean scheduler_may_serve(const Client *client);
 /* Defers a call on the bus; copies it. */
 void scheduler_defer(Client *client, const LockCall *call);
 
-/* The end of a client with an agent that has disconnected from the bus: in this and later turns,
- * its deferred calls and the packets that are in its socket now are served, without replies; then
- * it is removed (admission_remove_client). */
-void scheduler_end_client(Client *client);
+/* A connection has left the bus, which delivers all messages of a client before it notifies the
+ * service of that (owners.h). If it was a client, its deferred calls and the packets that are in
+ * its socket now are served in this and later turns, without replies; then it is removed
+ * (admission_remove_client). */
+void scheduler_on_disconnected(Server *server, const char *unique_name);
 
 /* The same for the shutdown, with replies: then each socket is closed. That was all when no client
  * is runnable any more. */
 void scheduler_end_all(Server *server);
-
-/* Replies to all deferred calls of a client with an error. */
-void scheduler_refuse_deferred(Client *client, LockResult result);

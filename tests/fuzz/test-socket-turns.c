@@ -252,7 +252,7 @@ end(void)
     for (guint i = 0; i < run->n_senders; i++) {
         close(run->senders[i].fd);
         if (get_client(&run->senders[i]) != NULL)
-            admission_on_disconnected(&run->world.server, run->senders[i].name);
+            scheduler_on_disconnected(&run->world.server, run->senders[i].name);
         g_byte_array_unref(run->senders[i].packet);
     }
     socket_world_fini(&run->world, FALSE);
@@ -328,7 +328,7 @@ check_last(PacketKind kind, guint n_messages, gboolean is_shutdown)
         scheduler_end_all(&run->world.server);
     else
         for (guint i = 0; i < SENDERS_LAST; i++)
-            admission_on_disconnected(&run->world.server, run->senders[i].name);
+            scheduler_on_disconnected(&run->world.server, run->senders[i].name);
     while (run->world.server.session.turn.runnable.length > 0)
         serve_turns(1);
     g_assert_cmpuint(run->n_turns - n_turns, >=, SENDERS_LAST * 64 / MESSAGES_MAX_LAST);
