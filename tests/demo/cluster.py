@@ -17,6 +17,7 @@ import time
 
 from clusterhosts import BUCKET, Host
 from ensemble import Ensemble, Network, why_no_networks, why_no_servers
+from harness import wait_for
 
 HOSTS = ('alpha', 'beta', 'gamma')
 LOCK = 'render'
@@ -63,6 +64,14 @@ class Demo:
             token, _ = self.wait_granted(name, request)
         return request, token
 
+    def request_behind(self, holder, name):
+        """Requests the lock, and waits until the host of its holder has seen that: between hosts there is no other
+        order."""
+        request, _ = self.request(name)
+        wait_for(lambda: f'host:{name}' in [client for _, _, client in self.clients[holder].query(BUCKET)[1]],
+                 what=f'request of {name} on {holder}')
+        return request
+
     def show(self, name, *arguments):
         """The output of the command on that host."""
         address = self.hosts[name].bus.address
@@ -78,7 +87,7 @@ class Demo:
         headline(f'1. One lock on three hosts: "{LOCK}" in the bucket {BUCKET}')
         held, token = self.hold('alpha')
         line(f'alpha requests it: granted, fencing token {token}')
-        waiting = {name: self.request(name)[0] for name in ('beta', 'gamma')}
+        waiting = {name: self.request_behind('alpha', name) for name in ('beta', 'gamma')}
         line('beta and gamma request it: pending')
         self.show('gamma', 'list', '--bucket', BUCKET)
         released = time.monotonic()
