@@ -28,4 +28,4 @@ while read -r command; do
 done <"$2"
 mkdir /shared/logs
 cd "$home/weblocks"
-find build* -name '*.log' -exec cp --parents {} /shared/logs ';'
+find build* '(' -name '*.log' -o -name 'testlog*.txt' ')' -exec cp --parents {} /shared/logs ';'
