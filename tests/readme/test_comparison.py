@@ -17,6 +17,7 @@ from harness import DRIVER, DRIVER_PATH, BusTestCase, main, wait_exit, wait_for
 
 NAME = 'org.example.Printer'
 IN_QUEUE = 2  # the reply of RequestName
+FIRST_PID_NAMESPACE = 'pid:[4026531836]'  # PROC_PID_INIT_INO of Linux
 
 
 class Compared(BusTestCase):
@@ -77,9 +78,11 @@ class Flock(Compared):
         self.assertFalse(self.is_free())
         inode = f':{os.stat(self.path).st_ino} '
         with open('/proc/locks', encoding='ascii') as file:
-            for line in file:
-                if inode in line:
-                    self.assertIn(f' {holder.pid} ', line)
+            listed = [line for line in file if inode in line]
+        for line in listed:
+            self.assertIn(f' {holder.pid} ', line)
+        if os.readlink('/proc/self/ns/pid') == FIRST_PID_NAMESPACE:
+            self.assertTrue(listed)
 
 
 class LockFile(Compared):
