@@ -17,7 +17,6 @@ struct ClusterConnection {
     guint refs; /* the owner's, and one while messages are received */
     int fd;     /* -1: freed by the owner */
     gboolean is_closed;
-    gboolean awaits_sent;
     const ClusterConnectionHandler *handler;
     gpointer data;
     GByteArray *out;
@@ -90,8 +89,6 @@ on_readable(int fd, GIOCondition condition, gpointer data)
     self->refs++;
     while (n_received < PACKETS_PER_TURN && receive(self))
         n_received++;
-    if (n_received > 0 && !self->is_closed && self->handler->end_turn != NULL)
-        self->handler->end_turn(self->data);
     unref(self);
     return G_SOURCE_CONTINUE; /* removed by stop() */
 }
@@ -104,13 +101,7 @@ on_writable(int fd, GIOCondition condition, gpointer data)
     ClusterConnection *self = data;
 
     self->writable_id = 0;
-    self->refs++;
     cluster_connection_flush(self);
-    if (self->awaits_sent && !self->is_closed && self->out->len == 0) {
-        self->awaits_sent = FALSE;
-        self->handler->sent(self->data);
-    }
-    unref(self);
     return G_SOURCE_REMOVE;
 }
 
@@ -162,12 +153,9 @@ cluster_connection_flush(ClusterConnection *self)
 }
 
 void
-cluster_connection_await_sent(ClusterConnection *self)
+cluster_connection_await_writable(ClusterConnection *self)
 {
-    if (self->is_closed || self->closed_id != 0)
-        return;
-    self->awaits_sent = TRUE;
-    if (self->writable_id == 0)
+    if (!self->is_closed && self->closed_id == 0 && self->writable_id == 0)
         self->writable_id = g_unix_fd_add(self->fd, G_IO_OUT, on_writable, self);
 }
 

@@ -18,13 +18,9 @@ typedef struct {
     const ClusterHead *(*read_packet)(const void *packet, gsize size);
     /* `message` is valid until the function returns. */
     void (*received)(const ClusterHead *message, gpointer data);
-    /* Called after one or more messages, unless the connection was closed; may be NULL. */
-    void (*end_turn)(gpointer data);
     /* EOF, an error, or a malformed packet: nothing is received or sent any more. Called at most
      * once, and not by cluster_connection_free(). `reason` is for the log. */
     void (*closed)(const char *reason, gpointer data);
-    /* See cluster_connection_await_sent(). */
-    void (*sent)(gpointer data);
 } ClusterConnectionHandler;
 
 typedef struct ClusterConnection ClusterConnection;
@@ -48,6 +44,6 @@ GByteArray *cluster_connection_get_output(ClusterConnection *connection);
  * of it than a peer that receives would leave. */
 void cluster_connection_flush(ClusterConnection *connection);
 
-/* Calls `sent` once, from the main loop, when all output has been sent: for an owner that has so
- * much to send that it appends one part after the other. */
-void cluster_connection_await_sent(ClusterConnection *connection);
+/* Wakes the main loop when the peer accepts more: for an owner that has so much to send that it
+ * appends one part after the other. */
+void cluster_connection_await_writable(ClusterConnection *connection);

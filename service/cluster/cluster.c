@@ -79,26 +79,23 @@ cluster_lose_all(Cluster *self)
     lose_all(self, FALSE);
 }
 
-gboolean
+void
 cluster_check_lease(Cluster *self)
 {
-    gboolean has_lost;
-
     if (!lease_timer_is_over(&self->lease))
-        return FALSE;
+        return;
     if (!self->is_synced && self->next_deadline_us > boot_time_get_us()) {
         /* The gateway has a new lease, and has confirmed some permits. */
         lease_timer_set(&self->lease, self->next_deadline_us);
-        return lose_all(self, TRUE);
+        lose_all(self, TRUE);
+        return;
     }
     lease_timer_set(&self->lease, 0);
-    has_lost = lose_all(self, FALSE);
-    if (has_lost) {
+    if (lose_all(self, FALSE)) {
         g_message("the lease of the cluster is over: locks are lost");
         /* By the next connection, both sides know that nothing is valid. */
         gateway_disconnect(&self->gateway);
     }
-    return has_lost;
 }
 
 static void
@@ -251,7 +248,7 @@ take_changed(Cluster *self, GByteArray *out)
     if (out == NULL)
         return;
     if (self->session->user_agent.demands->len > 0) {
-        gateway_await_sent(&self->gateway);
+        gateway_await_writable(&self->gateway);
     } else if (!self->has_sent_ready) {
         cluster_packet_write_head(out, CLUSTER_PACKET_READY);
         self->has_sent_ready = TRUE;
@@ -294,19 +291,11 @@ is_needed(gpointer data)
 }
 
 static void
-begin_turn(gpointer data)
+tick(gpointer data)
 {
     const Cluster *self = data;
 
-    self->functions->begin_turn(self->data);
-}
-
-static void
-end_turn(gpointer data)
-{
-    const Cluster *self = data;
-
-    self->functions->end_turn(self->data);
+    self->functions->tick(self->data);
 }
 
 static const GatewayFunctions gateway_functions = {
@@ -314,31 +303,22 @@ static const GatewayFunctions gateway_functions = {
     .received = on_received,
     .disconnected = on_disconnected,
     .is_needed = is_needed,
-    .begin_turn = begin_turn,
-    .end_turn = end_turn,
+    .tick = tick,
 };
 
 /* ---- turns */
-
-static void
-on_lease_timer(gpointer data)
-{
-    begin_turn(data); /* which calls cluster_check_lease() */
-    end_turn(data);
-}
 
 static void
 on_linger(gpointer data)
 {
     Cluster *self = data;
 
-    begin_turn(self);
+    tick(self);
     demands_end_lingering(&self->demands);
-    end_turn(self);
 }
 
 void
-cluster_end_turn(Cluster *self)
+cluster_write_demands(Cluster *self)
 {
     if (self->session->user_agent.demands->len == 0)
         return;
@@ -366,7 +346,7 @@ cluster_new(Session *session,
     self->last_serial = (guint64)g_random_int() << 32;
     gateway_init(&self->gateway, socket_path, &session->turn, &gateway_functions, self);
     demands_init(&self->demands, on_linger, self);
-    lease_timer_init(&self->lease, on_lease_timer, self);
+    lease_timer_init(&self->lease, tick, self); /* which calls cluster_check_lease() */
     return self;
 }
 

@@ -5,9 +5,9 @@
  * weblocks-clusterd, and its decisions to the core (core/permit.h). common/cluster-packet.h has the
  * messages.
  *
- * A permit is valid until the deadline of the lease. The owner calls cluster_check_lease() at the
- * beginning of each turn, before it looks at any event: if the deadline has passed, everything that
- * is held in these buckets ends as lost, before another host can be granted it.
+ * A permit is valid until the deadline of the lease. The owner calls cluster_check_lease() before
+ * each operation of the core: if the deadline has passed, everything that is held in these buckets
+ * ends as lost, before another host can be granted it.
  *
  * When the connection ends, permits stay valid until the deadline. When the next one begins,
  * nothing is granted until the gateway has confirmed each permit; what is held and not confirmed is
@@ -24,8 +24,8 @@
 #define CLUSTER_SYNC_SECS 3
 
 typedef struct {
-    void (*begin_turn)(gpointer data);
-    void (*end_turn)(gpointer data);
+    /* Called before the core is used: sets its time, and calls cluster_check_lease(). */
+    void (*tick)(gpointer data);
     /* The reply to cluster_list(): may be called several times, until `rows->more` is 0. */
     void (*listed)(const ClusterRows *rows, gpointer data);
     /* The reply to cluster_break(). */
@@ -61,14 +61,14 @@ const ClusterBucketConfig *cluster_find_bucket(const Cluster *cluster, const cha
 /* Whether a bucket is for the members of a group. */
 gboolean cluster_needs_groups(const Cluster *cluster);
 
-/* Returns whether locks have ended. */
-gboolean cluster_check_lease(Cluster *cluster);
+/* Ends what is held if the deadline of the lease has passed. */
+void cluster_check_lease(Cluster *cluster);
 
 /* Ends everything that is held: the machine is about to be suspended. */
 void cluster_lose_all(Cluster *cluster);
 
-/* To be called before the commit at the end of each turn: writes the demands that have changed. */
-void cluster_end_turn(Cluster *cluster);
+/* To be called before each commit: writes the demands that have changed. */
+void cluster_write_demands(Cluster *cluster);
 
 /* Returns the deadline that a successor needs to know; 0: there is no lease. */
 gint64 cluster_get_deadline_us(const Cluster *cluster);

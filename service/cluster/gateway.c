@@ -19,19 +19,9 @@ on_received(const ClusterHead *message, gpointer data)
 
     if (message->kind == CLUSTER_PACKET_SYNCED) /* this gateway works */
         self->delay_ms = DELAY_MIN_MS;
-    self->functions->begin_turn(self->data);
-    if (self->connection != NULL)
+    self->functions->tick(self->data);
+    if (self->connection != NULL) /* it may be disconnected meanwhile */
         self->functions->received(message, self->data);
-    if (self->connection == NULL) /* disconnected meanwhile: on_end_turn() will not be called */
-        self->functions->end_turn(self->data);
-}
-
-static void
-on_end_turn(gpointer data)
-{
-    Gateway *self = data;
-
-    self->functions->end_turn(self->data);
 }
 
 void
@@ -51,26 +41,14 @@ on_closed(const char *reason, gpointer data)
     Gateway *self = data;
 
     g_message("the gateway to the cluster is disconnected: %s", reason);
-    self->functions->begin_turn(self->data);
+    self->functions->tick(self->data);
     gateway_disconnect(self);
-    self->functions->end_turn(self->data);
-}
-
-static void
-on_sent(gpointer data)
-{
-    Gateway *self = data;
-
-    self->functions->begin_turn(self->data);
-    self->functions->end_turn(self->data);
 }
 
 static const ClusterConnectionHandler handler = {
     .read_packet = cluster_packet_read_from_gateway,
     .received = on_received,
-    .end_turn = on_end_turn,
     .closed = on_closed,
-    .sent = on_sent,
 };
 
 /* ---- connecting */
@@ -81,9 +59,8 @@ on_retry(gpointer data)
     Gateway *self = data;
 
     self->retry_id = 0;
-    self->functions->begin_turn(self->data);
+    self->functions->tick(self->data);
     gateway_connect(self);
-    self->functions->end_turn(self->data);
     return G_SOURCE_REMOVE;
 }
 
@@ -124,9 +101,9 @@ gateway_get_output(Gateway *self)
 }
 
 void
-gateway_await_sent(Gateway *self)
+gateway_await_writable(Gateway *self)
 {
-    cluster_connection_await_sent(self->connection);
+    cluster_connection_await_writable(self->connection);
 }
 
 static void

@@ -21,8 +21,8 @@ typedef struct {
     void (*disconnected)(gpointer data);
     /* Whether the connection is still needed. */
     gboolean (*is_needed)(gpointer data);
-    void (*begin_turn)(gpointer data);
-    void (*end_turn)(gpointer data);
+    /* Called before the core is used: see ClusterFunctions. */
+    void (*tick)(gpointer data);
 } GatewayFunctions;
 
 typedef struct {
@@ -49,9 +49,9 @@ void gateway_connect(Gateway *gateway);
 /* Disconnects, and calls `disconnected`. If the connection is needed, connects again later. */
 void gateway_disconnect(Gateway *gateway);
 
-/* When all output has been sent, begins a turn and ends it: then more can be appended. There is a
- * connection. */
-void gateway_await_sent(Gateway *gateway);
+/* Wakes the main loop when output has been sent, so that more can be appended at the end of that
+ * turn. There is a connection. */
+void gateway_await_writable(Gateway *gateway);
 
 /* Returns what is sent at the end of the turn, to append to; NULL if it is not connected. */
 GByteArray *gateway_get_output(Gateway *gateway);

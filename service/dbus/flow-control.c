@@ -217,11 +217,9 @@ static gboolean
 on_ping_again(gpointer data)
 {
     FlowControl *self = data;
-    Turn *turn = &self->client->session->turn;
 
     self->ping_again_id = 0;
     ask_if_due(self);
-    turn->wake_up(turn->data);
     return G_SOURCE_REMOVE;
 }
 

@@ -55,11 +55,8 @@ static gboolean
 on_retry(gpointer data)
 {
     Outbox *outbox = data;
-    Turn *turn = outbox->output.turn;
 
-    outbox->retry_id = 0;
-    turn_add_output(&outbox->output, 0);
-    turn->wake_up(turn->data); /* to end a turn: other things wait for the messages to be sent */
+    outbox->retry_id = 0; /* the end of the turn sends them */
     return G_SOURCE_REMOVE;
 }
 

@@ -117,11 +117,9 @@ static gboolean
 on_ask_again(gpointer data)
 {
     Client *client = data;
-    Server *server = server_of(client);
 
     client->admission->ask_again_id = 0;
     ask(client);
-    server_end_turn(server);
     return G_SOURCE_REMOVE;
 }
 

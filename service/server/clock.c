@@ -18,8 +18,6 @@ deadline_dispatch(GSource *source, GSourceFunc callback, gpointer user_data)
 
     clock_tick(server);
     user_agent_expire(&server->session.user_agent);
-    notify_effects(server);
-    server_end_turn(server);
     return G_SOURCE_CONTINUE;
 }
 
@@ -47,6 +45,7 @@ void
 clock_tick(Server *server)
 {
     session_tick(&server->session);
-    if (server->cluster != NULL && cluster_check_lease(server->cluster))
-        notify_effects(server);
+    if (server->cluster != NULL)
+        cluster_check_lease(server->cluster);
+    notify_effects(server);
 }

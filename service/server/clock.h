@@ -10,10 +10,11 @@
 
 #include "server.h"
 
-/* Called when the server is created and freed. Time-outs end requests in turns of their own. */
+/* Called when the server is created and freed. */
 void clock_start(Server *server);
 void clock_stop(Server *server);
 
 /* Sets the core's time. Has to be called before every operation of the core. If permits of the
- * cluster have expired, what is held under them ends first. */
+ * cluster have expired, what is held under them ends first. Effects of earlier operations are
+ * notified, so those of the next one are its own. */
 void clock_tick(Server *server);

@@ -183,7 +183,6 @@ on_timeout(gpointer data)
     clock_tick(server);
     if (g_ptr_array_find(server->cluster_calls->asked, asked, NULL))
         finish(asked, LOCK_RESULT_UNREACHED, 0);
-    server_end_turn(server);
     return G_SOURCE_REMOVE;
 }
 
@@ -381,16 +380,9 @@ on_disconnected(gpointer data)
 /* ---- */
 
 static void
-begin_turn(gpointer data)
+tick(gpointer data)
 {
     clock_tick(data);
-}
-
-static void
-end_turn(gpointer data)
-{
-    notify_effects(data);
-    server_end_turn(data);
 }
 
 /* While the sockets of clients are waited for, so is the gateway. */
@@ -401,8 +393,7 @@ on_connected(int fd, gpointer data)
 }
 
 static const ClusterFunctions functions = {
-    .begin_turn = begin_turn,
-    .end_turn = end_turn,
+    .tick = tick,
     .listed = on_listed,
     .broken = on_broken,
     .connected = on_connected,

@@ -164,6 +164,6 @@ intake_on_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
     if (is_from_flood(server, message) || take(server, message))
         return 1;
     /* sd-bus sends its own replies immediately, so earlier output has to be sent before. */
-    server_end_turn(server);
+    turn_flush(&server->session.turn);
     return 0;
 }

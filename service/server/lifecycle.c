@@ -30,7 +30,6 @@ lifecycle_new(const LifecycleOptions *options)
     Lifecycle *lifecycle = g_new0(Lifecycle, 1);
 
     lifecycle->options = *options;
-    lifecycle->loop = g_main_loop_new(NULL, FALSE);
     return lifecycle;
 }
 
@@ -42,7 +41,6 @@ lifecycle_free(Lifecycle *lifecycle)
     g_clear_handle_id(&lifecycle->release_again_id, g_source_remove);
     g_clear_pointer(&lifecycle->request_name, sd_bus_slot_unref);
     g_clear_pointer(&lifecycle->release_name, sd_bus_slot_unref);
-    g_main_loop_unref(lifecycle->loop);
     g_free(lifecycle);
 }
 
@@ -55,7 +53,6 @@ lifecycle_end(Server *server, int exit_status)
         return;
     lifecycle->state = LIFECYCLE_ENDED;
     lifecycle->exit_status = exit_status;
-    g_main_loop_quit(lifecycle->loop);
 }
 
 /* ---- the name */
@@ -169,14 +166,6 @@ lifecycle_begin(Server *server)
         arm_idle_timer(server, idle_limit_us(server));
 }
 
-int
-lifecycle_run(Server *server)
-{
-    if (server->lifecycle->state != LIFECYCLE_ENDED)
-        g_main_loop_run(server->lifecycle->loop);
-    return server->lifecycle->exit_status;
-}
-
 /* ---- the end */
 
 /* The bus has answered ReleaseName: no more calls come by name, and the bus has read all that was
@@ -255,16 +244,12 @@ lifecycle_stop(Server *server)
     cluster_calls_finish_all(server);
     if (server->state == NULL)
         lose_everything(server);
-    server_end_turn(server);
 }
 
 static gboolean
 on_release_again(gpointer data)
 {
-    Server *server = data;
-
-    server->lifecycle->release_again_id = 0;
-    lifecycle_go_on_stopping(server);
+    ((Lifecycle *)data)->release_again_id = 0; /* the end of the turn does it */
     return G_SOURCE_REMOVE;
 }
 
@@ -276,7 +261,7 @@ release_name(Server *server)
                                       BUS_SERVICE_NAME, on_name_released, server);
 
     if (sd_bus_wants_room(r))
-        lifecycle->release_again_id = g_timeout_add(RELEASE_AGAIN_MS, on_release_again, server);
+        lifecycle->release_again_id = g_timeout_add(RELEASE_AGAIN_MS, on_release_again, lifecycle);
     else if (r < 0)
         lifecycle_end(server, EXIT_FAILURE);
 }

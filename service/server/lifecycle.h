@@ -47,7 +47,6 @@ typedef enum {
 struct Lifecycle {
     LifecycleOptions options;
     LifecycleState state;
-    GMainLoop *loop;
     int exit_status;
     guint idle_id;
     guint stop_deadline_id;
@@ -73,14 +72,11 @@ int lifecycle_take_name(Server *server);
 /* The service has begun: from here on it may be idle. */
 void lifecycle_begin(Server *server);
 
-/* Runs until the service has ended. Returns the exit status of the process. */
-int lifecycle_run(Server *server);
-
 /* Ends the service in the order above, in bounded time; one that has not begun yet ends
  * immediately. Further calls have no effect (systemd sends SIGTERM when the name is released). */
 void lifecycle_stop(Server *server);
 
-/* Ends the loop without any of the steps above. */
+/* Ends the service without any of the steps above. */
 void lifecycle_end(Server *server, int exit_status);
 
 /* For the end of each turn: takes the next step of an end that has begun, if it can be taken. */

@@ -20,8 +20,6 @@
 #define CLIENTS_PER_TURN 64
 #define CALLS_PER_TURN   64
 #define CALLS_OF_SEVERAL 16
-/* The interval for retrying runnable clients while the bus accepts no messages. */
-#define BUS_RETRY_US 20000L
 
 /* How long sockets are served without returning to the main loop, and how long to wait for the next
  * packet meanwhile. The latter is longer than a timer tick of most kernels, since for a shorter one
@@ -147,7 +145,6 @@ make_flood(Client *client)
         clock_tick(server_of(client));
         user_agent_replace(&client->session->user_agent, client->agent);
         notify_effects(server);
-        server_end_turn(server);
     }
     packet_socket_close(client, 0);
     flow_control_ask(client->flow);
@@ -303,6 +300,14 @@ run_client(Client *client)
         turn_make_runnable(&client->session->turn, client);
 }
 
+/* While the bus accepts no messages, no client is run. */
+static gboolean
+may_run_clients(const Server *server)
+{
+    return server->session.turn.runnable.length > 0 &&
+           (!outbox_is_backed_up(&server->bus.outbox) || server->is_ending);
+}
+
 /* In a turn of its own, so that the sockets have theirs. */
 static void
 run_clients(Server *server)
@@ -310,17 +315,11 @@ run_clients(Server *server)
     Turn *turn = &server->session.turn;
     guint n_clients = MIN(turn->runnable.length, CLIENTS_PER_TURN);
 
-    if (n_clients == 0)
+    if (!may_run_clients(server))
         return;
-    if (outbox_is_backed_up(&server->bus.outbox) && !server->is_ending) {
-        g_source_set_ready_time(server->scheduler, g_get_monotonic_time() + BUS_RETRY_US);
-        return;
-    }
     for (; n_clients > 0 && turn->runnable.length > 0 && !turn_is_full(turn); n_clients--)
         run_client(turn_take_runnable(turn));
     server_end_turn(server);
-    if (turn->runnable.length > 0)
-        g_source_set_ready_time(server->scheduler, 0);
 }
 
 /* Returns the number of calls for each of `n_clients` clients. */
@@ -392,24 +391,35 @@ serve_busy_sockets(Server *server)
     packet_sockets_remove_other_fd(server->sockets, bus_fd);
 }
 
+/* Whether there is something to do without an event on a socket. What may change that (the bus
+ * accepts messages again, a client becomes runnable) is dispatched by the main loop, which then
+ * calls this again. */
+static gboolean
+scheduler_prepare(GSource *source, int *timeout_ms)
+{
+    const Server *server = ((Scheduler *)source)->server;
+
+    *timeout_ms = -1;
+    return may_run_clients(server) || packet_sockets_has_more(server->sockets);
+}
+
 static gboolean
 scheduler_dispatch(GSource *source, GSourceFunc callback, gpointer user_data)
 {
     Server *server = ((Scheduler *)source)->server;
-    gboolean is_busy;
 
-    g_source_set_ready_time(source, -1);
     run_clients(server);
-    is_busy = serve_sockets(server, 0);
-    server_end_turn(server);
-    if (is_busy)
+    if (serve_sockets(server, 0)) {
+        server_end_turn(server);
         serve_busy_sockets(server);
-    if (packet_sockets_has_more(server->sockets))
-        g_source_set_ready_time(source, 0);
+    }
     return G_SOURCE_CONTINUE;
 }
 
-static GSourceFuncs scheduler_funcs = {.dispatch = scheduler_dispatch};
+static GSourceFuncs scheduler_funcs = {
+    .prepare = scheduler_prepare,
+    .dispatch = scheduler_dispatch,
+};
 
 void
 scheduler_start(Server *server)

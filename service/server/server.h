@@ -55,5 +55,11 @@ server_of(const Client *client)
 void server_init(Server *server, sd_bus *connection, const Limits *limits);
 void server_fini(Server *server);
 
-/* Commits the changes of the turn, sends its output, and sets the timer for the next time-out. */
+/* Commits the changes of the turn, sends its output, and sets the timer for the next time-out.
+ *
+ * A turn is one iteration of the main loop (service_run). Exceptions: in one dispatch, the
+ * scheduler ends a turn between runnable clients and lock sockets, and one after each round of busy
+ * sockets. Within a turn, turn_flush() is called where output has to be sent before something else:
+ * before a lock socket is closed, before sd-bus replies to a call itself, and before the machine is
+ * suspended. */
 void server_end_turn(Server *server);

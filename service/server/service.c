@@ -24,16 +24,6 @@ struct Service {
     GSource *bus_source;
 };
 
-static void
-after_batch(gpointer data)
-{
-    Server *server = data;
-
-    if (outbox_is_backed_up(&server->bus.outbox))
-        turn_add_output(&server->bus.outbox.output, 0); /* queued messages may be sendable again */
-    server_end_turn(server);
-}
-
 static gboolean
 may_read(gpointer data)
 {
@@ -49,7 +39,6 @@ on_closed(gpointer data)
 }
 
 static const SdBusSourceHooks bus_hooks = {
-    .after_batch = after_batch,
     .may_read = may_read,
     .on_closed = on_closed,
 };
@@ -142,14 +131,20 @@ service_start(Service *service, const char *state_directory)
     if (server->cluster != NULL)
         sleep_watch(server);
     startup_begin(server, state_directory);
-    server_end_turn(server);
     service->bus_source = sd_bus_source_attach(bus, NULL, &bus_hooks, server, NULL);
 }
 
 int
 service_run(Service *service)
 {
-    return lifecycle_run(&service->server);
+    Server *server = &service->server;
+
+    for (;;) {
+        server_end_turn(server);
+        if (server->lifecycle->state == LIFECYCLE_ENDED)
+            return server->lifecycle->exit_status;
+        g_main_context_iteration(NULL, TRUE);
+    }
 }
 
 void

@@ -9,7 +9,6 @@
 #include "bus-names.h"
 #include "clock.h"
 #include "cluster.h"
-#include "notifications.h"
 
 #define LOGIND_NAME      "org.freedesktop.login1"
 #define LOGIND_PATH      "/org/freedesktop/login1"
@@ -97,8 +96,7 @@ sleep_on_signal(Server *server, sd_bus_message *signal)
     }
     clock_tick(server);
     cluster_lose_all(server->cluster);
-    notify_effects(server);
-    server_end_turn(server);
+    turn_flush(&server->session.turn); /* before the machine is suspended */
     allow(self);
 }
 

@@ -12,9 +12,9 @@
 #define BYTES_COUNTED 1024
 
 void
-turn_init(Turn *turn, void (*commit)(gpointer data), void (*wake_up)(gpointer data), gpointer data)
+turn_init(Turn *turn, void (*commit)(gpointer data), gpointer data)
 {
-    *turn = (Turn){.commit = commit, .wake_up = wake_up, .data = data};
+    *turn = (Turn){.commit = commit, .data = data};
     g_queue_init(&turn->outputs);
     g_queue_init(&turn->runnable);
 }
@@ -77,7 +77,6 @@ turn_make_runnable(Turn *turn, Client *client)
         return;
     client->in_runnable.data = client;
     g_queue_push_tail_link(&turn->runnable, &client->in_runnable);
-    turn->wake_up(turn->data);
 }
 
 Client *

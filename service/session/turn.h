@@ -4,11 +4,12 @@
 /* A turn: the work of the service between two polls of its main loop.
  *
  * During a turn, the core changes and messages are queued in outputs (one for the bus, one for each
- * lock socket). turn_flush() first commits to the store and then sends. It is the only way to send,
- * so nothing is sent before it is stored.
+ * lock socket, one for the gateway to a cluster). turn_flush() first commits to the store and then
+ * sends. It is the only way to send what depends on the core, so nothing of that is sent before it
+ * is stored.
  *
- * Lower layers never call higher ones. They add a client to the list of runnable clients, and the
- * server, which provides `wake_up`, runs it. The turn owns neither its outputs nor its clients. */
+ * Lower layers don't serve calls. They add a client to the list of runnable clients, which the
+ * server runs in this turn or the next one. The turn owns neither its outputs nor its clients. */
 
 #pragma once
 
@@ -31,12 +32,10 @@ struct Turn {
     gsize n_bytes;   /* approximate size of the queued messages */
     gsize n_calls;   /* served in this turn; a long one counts as several */
     void (*commit)(gpointer data);
-    void (*wake_up)(gpointer data); /* ends a turn soon, and runs the runnable clients in it */
-    gpointer data;                  /* for both functions */
+    gpointer data; /* for `commit` */
 };
 
-void
-turn_init(Turn *turn, void (*commit)(gpointer data), void (*wake_up)(gpointer data), gpointer data);
+void turn_init(Turn *turn, void (*commit)(gpointer data), gpointer data);
 
 /* Notes that about `n_bytes` more are queued in the output. */
 void turn_add_output(TurnOutput *output, gsize n_bytes);

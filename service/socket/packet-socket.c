@@ -114,13 +114,10 @@ wait_for(PacketSocket *self, guint32 events)
 static void
 visit(PacketSocket *self)
 {
-    Turn *turn = self->output.turn;
-
     if (self->in_to_visit.data != NULL)
         return;
     self->in_to_visit.data = self;
     g_queue_push_tail_link(&self->all->to_visit, &self->in_to_visit);
-    turn->wake_up(turn->data);
 }
 
 static void
@@ -227,16 +224,6 @@ packet_socket_mute(Client *client)
 
 /* ---- waiting */
 
-/* At the end of a turn, since `out` may have something that is not stored yet. */
-static void
-flush_later(PacketSocket *self)
-{
-    Turn *turn = self->output.turn;
-
-    turn_add_output(&self->output, 0);
-    turn->wake_up(turn->data);
-}
-
 void
 packet_sockets_add_other_fd(PacketSockets *self, int fd)
 {
@@ -280,7 +267,7 @@ packet_sockets_wait(PacketSockets *self, Client **clients, guint max, int timeou
             continue;
         }
         if (socket->is_blocked)
-            flush_later(socket);
+            put(socket, 0); /* `out` may have something that is not stored yet */
         else if (socket->in_to_visit.data == NULL)
             clients[n_clients++] = socket->client;
     }

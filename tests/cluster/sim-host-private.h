@@ -80,6 +80,9 @@ void sim_host_close_gateway_link(SimHost *host);
 SimService *sim_service_new(SimHost *host);
 void sim_service_free(SimService *service);
 
+/* As the main loop does it after each iteration. */
+void sim_service_end_turn(SimService *service);
+
 /* ---- sim-gateway.c */
 
 void sim_gateway_init(SimHost *host);

@@ -61,8 +61,6 @@ receive_down(SimHost *host, const Message *message)
         return;
     }
     link->handler->received(link->handler->read_packet(message->packet, message->size), link->data);
-    if (host->link == link)
-        link->handler->end_turn(link->data);
 }
 
 static void
@@ -158,7 +156,7 @@ cluster_connection_flush(ClusterConnection *self)
 
 /* The packets of two names are few. */
 void
-cluster_connection_await_sent(G_GNUC_UNUSED ClusterConnection *self)
+cluster_connection_await_writable(G_GNUC_UNUSED ClusterConnection *self)
 {
     g_assert_not_reached();
 }
@@ -172,6 +170,14 @@ sim_host_close_gateway_link(SimHost *host)
 }
 
 /* ---- the host */
+
+static void
+end_turns(void)
+{
+    for (guint i = 0; i < SIM_HOSTS_MAX; i++)
+        if (hosts[i] != NULL)
+            sim_service_end_turn(hosts[i]->service);
+}
 
 SimHost *
 sim_host_new(
@@ -190,12 +196,14 @@ sim_host_new(
     host->output = g_byte_array_new();
     host->service = sim_service_new(host);
     sim_gateway_init(host);
+    loop->after_each = end_turns;
     return host;
 }
 
 void
 sim_host_free(SimHost *host)
 {
+    hosts[host->number] = NULL;
     sim_gateway_clear(host);
     sim_service_free(host->service);
     g_byte_array_unref(host->output);

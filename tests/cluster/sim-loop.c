@@ -125,6 +125,7 @@ sim_loop_step(SimLoop *loop, gint64 until_us)
     loop->now_us = event.at_us;
     event.func(event.data);
     g_free(event.data);
+    loop->after_each();
     return TRUE;
 }
 

@@ -19,6 +19,7 @@ typedef struct {
     guint64 n_events;
     GHashTable *timers; /* set of ids */
     guint last_timer;
+    void (*after_each)(void); /* called after each function */
     GRand *rand;
     gboolean has_trace;
 } SimLoop;

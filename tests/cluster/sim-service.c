@@ -29,6 +29,7 @@ struct SimService {
     gint64 deadline_us;
     Agent *agents[SIM_CLIENTS];
     guint expiry_timer;
+    gint64 expiry_ms; /* for which it is set; -1: it is not */
 };
 
 static const char *const names[SIM_NAMES] = {"0", "1"};
@@ -139,7 +140,7 @@ report_effects(SimService *service)
 /* ---- turns, as in server/clock.c and server/server.c */
 
 static void
-begin_turn(gpointer data)
+tick(gpointer data)
 {
     SimService *service = data;
     gint64 now_us = service->host->loop->now_us;
@@ -149,30 +150,33 @@ begin_turn(gpointer data)
     report_effects(service);
 }
 
-static void end_turn(gpointer data);
-
 static gboolean
 on_expiry(gpointer data)
 {
     SimService *service = data;
 
-    begin_turn(service);
+    service->expiry_timer = 0;
+    service->expiry_ms = -1;
+    tick(service);
     user_agent_expire(&service->session.user_agent);
-    end_turn(service);
     return G_SOURCE_REMOVE;
 }
 
-static void
-end_turn(gpointer data)
+void
+sim_service_end_turn(SimService *service)
 {
-    SimService *service = data;
     gint64 next_ms = user_agent_get_next_deadline_ms(&service->session.user_agent);
 
+    if (service->cluster == NULL)
+        return;
     report_effects(service);
-    cluster_end_turn(service->cluster);
+    cluster_write_demands(service->cluster);
     service->deadline_us = cluster_get_deadline_us(service->cluster);
     turn_flush(&service->session.turn);
+    if (next_ms == service->expiry_ms)
+        return;
     g_clear_handle_id(&service->expiry_timer, g_source_remove);
+    service->expiry_ms = next_ms;
     if (next_ms >= 0)
         service->expiry_timer = add_timer(next_ms * MS, on_expiry, service);
 }
@@ -190,8 +194,7 @@ ignore_connected(G_GNUC_UNUSED int fd, G_GNUC_UNUSED gpointer data)
 }
 
 static const ClusterFunctions cluster_functions = {
-    .begin_turn = begin_turn,
-    .end_turn = end_turn,
+    .tick = tick,
     .connected = ignore_connected,
     .disconnected = ignore,
 };
@@ -210,8 +213,9 @@ sim_service_new(SimHost *host)
 
     limits_init(&limits);
     service->host = host;
+    service->expiry_ms = -1;
     session_init(&service->session, &limits);
-    turn_init(&service->session.turn, ignore, ignore, NULL);
+    turn_init(&service->session.turn, ignore, NULL);
     user_agent_set_time(user_agent, now_us, now_us);
     principal = principal_get(user_agent, &identity);
     for (guint i = 0; i < SIM_CLIENTS; i++)
@@ -285,7 +289,6 @@ on_start(gpointer data)
     user_agent_expire(&service->session.user_agent);
     cluster_begin(service->cluster, earlier->deadline_us);
     sim_service_free(earlier);
-    end_turn(service);
 }
 
 void
@@ -318,7 +321,7 @@ sim_host_request(SimHost *host, const SimRequest *request)
 
     if (service->cluster == NULL)
         return;
-    begin_turn(service);
+    tick(service);
     manager = lock_manager_get(agent->principal, BUCKET);
     agent->last_id = host->asked->len; /* no two requests of a host have the same id */
     result = lock_manager_request(manager, agent, names[request->name], &options, &made);
@@ -327,7 +330,6 @@ sim_host_request(SimHost *host, const SimRequest *request)
         g_array_append_val(host->asked, asked);
     else
         g_assert_cmpint(result, ==, LOCK_RESULT_UNAVAILABLE);
-    end_turn(service);
 }
 
 static void
@@ -341,11 +343,10 @@ on_hold_over(gpointer data)
         sim_host_timer_in(timer->host, timer->name, timer->id, DOWN_MAX_US, on_hold_over);
         return;
     }
-    begin_turn(service);
+    tick(service);
     manager = find_manager(service);
     if (manager != NULL)
         lock_manager_release(manager, get_client(service, timer->id), timer->id);
-    end_turn(service);
 }
 
 void
@@ -358,7 +359,7 @@ sim_host_abort_any(SimHost *host, guint name)
 
     if (service->cluster == NULL)
         return;
-    begin_turn(service);
+    tick(service);
     manager = find_manager(service);
     for (const GList *link = manager != NULL ? manager->requests.head : NULL; link != NULL;
          link = link->next) {
@@ -370,7 +371,6 @@ sim_host_abort_any(SimHost *host, guint name)
     }
     if (found != NULL)
         lock_manager_abort(found->queue->manager, get_client(service, found->id), found->id);
-    end_turn(service);
 }
 
 void
@@ -380,9 +380,8 @@ sim_host_kill_client(SimHost *host, guint client)
 
     if (service->cluster == NULL)
         return;
-    begin_turn(service);
+    tick(service);
     user_agent_replace(&service->session.user_agent, service->agents[client]);
-    end_turn(service);
 }
 
 guint

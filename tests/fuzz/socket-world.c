@@ -275,10 +275,8 @@ serve_once(SocketWorld *world)
 
     while (sd_bus_process(server->bus.connection, NULL) > 0)
         has_done = TRUE;
-    if (outbox_is_backed_up(&server->bus.outbox))
-        turn_add_output(&server->bus.outbox.output, 0); /* as service.c does it */
-    server_end_turn(server);
     has_done |= g_main_context_iteration(NULL, FALSE);
+    server_end_turn(server);
     has_done |= read_bus(world);
     for (guint i = 0; i < N_PARTIES; i++)
         if (!world->parties[i].is_deaf) {

@@ -240,8 +240,10 @@ serve_turns(guint n_turns)
 {
     const guint until = run->n_turns + n_turns;
 
-    while (run->n_turns < until)
+    while (run->n_turns < until) {
         g_main_context_iteration(NULL, FALSE);
+        server_end_turn(&run->world.server);
+    }
 }
 
 static void
@@ -287,7 +289,7 @@ check_one(PacketKind kind, guint n_messages)
     begin(MESSAGES_MAX);
     add_flood(kind, n_messages);
     serve_turns(60);
-    g_assert_cmpuint(run->senders[0].n_read, >=, 50 * MESSAGES_MAX); /* it is served */
+    g_assert_cmpuint(run->senders[0].n_read, >=, 40 * MESSAGES_MAX); /* it is served */
     end();
 }
 
