@@ -261,8 +261,11 @@ choose_hash_key(void)
 static int
 serve(const CommandLine *line, const Limits *limits)
 {
-    LifecycleOptions options = {.replace = line->replace, .idle_exit_secs = line->idle_exit_secs};
     g_autofree char *state_directory = find_state_directory(line);
+    const ServiceOptions options = {
+        .ownership = {.replace = line->replace, .state_directory = state_directory},
+        .idle_exit_secs = line->idle_exit_secs,
+    };
     Service *service;
     sd_bus *bus = NULL;
     int signals_fd, status;
@@ -278,7 +281,7 @@ serve(const CommandLine *line, const Limits *limits)
     set_cluster(service, line);
     signals_fd = open_stop_signals();
     signals_id = g_unix_fd_add(signals_fd, G_IO_IN, on_stop_signal, service);
-    service_start(service, state_directory);
+    service_start(service);
     status = service_run(service);
     g_source_remove(signals_id);
     close(signals_fd);

@@ -8,6 +8,7 @@
 #include "credentials.h"
 #include "encode.h"
 #include "groups.h"
+#include "lifecycle.h"
 #include "notifications.h"
 #include "state.h"
 #include "watches.h"
@@ -138,15 +139,17 @@ ask_later(Client *client)
 gboolean
 admission_identify(Client *client)
 {
+    Server *server = server_of(client);
+
     if (client->agent != NULL || client->admission != NULL)
         return TRUE;
-    if (server_of(client)->is_ending)
+    if (lifecycle_is_draining(server))
         return FALSE;
-    if (server_of(client)->startup != NULL)
+    if (!lifecycle_is_serving(server))
         return TRUE; /* its agent may be restored; otherwise admit_clients() identifies it */
     client->admission = g_new0(Admission, 1);
     client->admission->n_asks_left = ASKS_MAX;
-    server_of(client)->n_unidentified++;
+    server->n_unidentified++;
     ask(client);
     return TRUE;
 }

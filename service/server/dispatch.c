@@ -11,6 +11,7 @@
 #include "descriptors.h"
 #include "encode.h"
 #include "late-replies.h"
+#include "lifecycle.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
 #include "notifications.h"
@@ -37,7 +38,7 @@ request(Client *client, const Channel *channel, const LockCall *call)
         reply.request = live;
     }
     notify_reply(client, channel, call, &reply);
-    if (server->is_ending) {
+    if (lifecycle_is_draining(server)) {
         late_replies_abort_all(server);
         notify_effects(server);
     }
@@ -243,7 +244,7 @@ is_too_late(const Client *client, const LockCall *call)
 
     return lock_call_get_use(call) == LOCK_CALL_ASKS &&
            (flow_control_is_behind(client->flow) ||
-            (server->is_ending && outbox_is_backed_up(&server->bus.outbox)));
+            (lifecycle_is_draining(server) && outbox_is_backed_up(&server->bus.outbox)));
 }
 
 /* Whether the client may use the object path of the call (see bucket-path.h). Paths of other

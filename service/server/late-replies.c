@@ -3,6 +3,7 @@
 
 #include "late-replies.h"
 
+#include "lifecycle.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
 
@@ -72,7 +73,7 @@ send_reply(const LateReply *late, LockResult result, const LockRequest *request)
 static LockResult
 get_result(const Server *server, const Effect *effect)
 {
-    if (server->is_ending || server->session.user_agent.shutting_down)
+    if (lifecycle_is_draining(server) || server->session.user_agent.shutting_down)
         return LOCK_RESULT_SHUTTING_DOWN;
     return effect->request->undecided == UNDECIDED_STEAL ? LOCK_RESULT_UNDECIDED
                                                          : LOCK_RESULT_UNAVAILABLE;
@@ -111,7 +112,7 @@ late_replies_abort_all(Server *server)
 {
     g_autoptr(GList) requests = g_hash_table_get_keys(server->late_replies->by_request);
 
-    g_assert(server->is_ending);
+    g_assert(lifecycle_is_draining(server));
     for (const GList *link = requests; link != NULL; link = link->next) {
         LockRequest *request = link->data;
 

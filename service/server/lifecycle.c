@@ -3,33 +3,29 @@
 
 #include "lifecycle.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 
-#include "bus-names.h"
+#include "admission.h"
 #include "clock.h"
 #include "cluster-calls.h"
 #include "notifications.h"
+#include "ownership.h"
 #include "scheduler.h"
 #include "watches.h"
 
 /* How long it may take until the last calls are served, and the bus has read all replies. */
 #define STOP_TIMEOUT_MS 5000
-/* The results of RequestName that make the caller the owner. */
-#define REQUEST_NAME_PRIMARY_OWNER 1
-#define REQUEST_NAME_ALREADY_OWNER 4
 /* After this time ReleaseName is sent again if the connection had no room for it. */
 #define RELEASE_AGAIN_MS 20
 
 static gboolean on_idle_timer(gpointer data);
 
 Lifecycle *
-lifecycle_new(const LifecycleOptions *options)
+lifecycle_new(double idle_exit_secs)
 {
     Lifecycle *lifecycle = g_new0(Lifecycle, 1);
 
-    lifecycle->options = *options;
+    lifecycle->idle_exit_us = (gint64)(idle_exit_secs * G_USEC_PER_SEC);
     return lifecycle;
 }
 
@@ -39,8 +35,6 @@ lifecycle_free(Lifecycle *lifecycle)
     g_clear_handle_id(&lifecycle->idle_id, g_source_remove);
     g_clear_handle_id(&lifecycle->stop_deadline_id, g_source_remove);
     g_clear_handle_id(&lifecycle->release_again_id, g_source_remove);
-    g_clear_pointer(&lifecycle->request_name, sd_bus_slot_unref);
-    g_clear_pointer(&lifecycle->release_name, sd_bus_slot_unref);
     g_free(lifecycle);
 }
 
@@ -55,97 +49,32 @@ lifecycle_end(Server *server, int exit_status)
     lifecycle->exit_status = exit_status;
 }
 
-/* ---- the name */
-
-/* Another instance may take the name only if this one allows replacement. */
-static uint64_t
-get_name_flags(const Server *server)
-{
-    return server->lifecycle->options.replace ? SD_BUS_NAME_ALLOW_REPLACEMENT : 0;
-}
-
-static int
-on_name_requested(sd_bus_message *reply, void *userdata, sd_bus_error *error)
-{
-    Server *server = userdata;
-    guint32 result = 0;
-
-    g_clear_pointer(&server->lifecycle->request_name, sd_bus_slot_unref);
-    if (server->lifecycle->state != LIFECYCLE_RUNNING)
-        return 1;
-    if (!sd_bus_message_is_method_error(reply, NULL))
-        sd_bus_message_read_basic(reply, 'u', &result);
-    if (result == REQUEST_NAME_PRIMARY_OWNER || result == REQUEST_NAME_ALREADY_OWNER)
-        return 1;
-    g_message("another instance has taken the name %s", BUS_SERVICE_NAME);
-    lifecycle_stop(server);
-    return 1;
-}
-
-/* The name may be free again: the other instance may have ended before this one has read that the
- * owner changed. */
 void
-lifecycle_on_name_lost(Server *server)
+lifecycle_fail(Server *server, const char *format, ...)
 {
-    Lifecycle *lifecycle = server->lifecycle;
+    va_list arguments;
 
-    if (lifecycle->state == LIFECYCLE_RUNNING && lifecycle->request_name == NULL &&
-        sd_bus_request_name_async(server->bus.connection, &lifecycle->request_name,
-                                  BUS_SERVICE_NAME, get_name_flags(server), on_name_requested,
-                                  server) < 0)
-        lifecycle_stop(server);
+    va_start(arguments, format);
+    g_logv(G_LOG_DOMAIN, G_LOG_LEVEL_WARNING, format, arguments);
+    va_end(arguments);
+    lifecycle_end(server, EXIT_FAILURE);
 }
 
 gboolean
-lifecycle_is_name_taken(Server *server)
+lifecycle_is_serving(const Server *server)
 {
-    g_autoptr(SdBusMessage) reply = NULL;
-    const char *owner, *own_name;
+    const LifecycleState state = server->lifecycle->state;
 
-    return sd_bus_call_method(server->bus.connection, BUS_DRIVER_NAME, BUS_DRIVER_PATH,
-                              BUS_DRIVER_INTERFACE, "GetNameOwner", NULL, &reply, "s",
-                              BUS_SERVICE_NAME) >= 0 &&
-           sd_bus_message_read_basic(reply, 's', &owner) > 0 &&
-           sd_bus_get_unique_name(server->bus.connection, &own_name) >= 0 &&
-           !g_str_equal(owner, own_name);
+    return state != LIFECYCLE_STARTING && state != LIFECYCLE_ENDED;
 }
 
 gboolean
-lifecycle_is_owner_dead(Server *server)
+lifecycle_is_draining(const Server *server)
 {
-    sd_bus_error error = SD_BUS_ERROR_NULL;
-    g_autoptr(SdBusMessage) reply = NULL;
-    gboolean has_no_owner;
-    guint32 pid;
-    int r = sd_bus_call_method(server->bus.connection, BUS_DRIVER_NAME, BUS_DRIVER_PATH,
-                               BUS_DRIVER_INTERFACE, "GetConnectionUnixProcessID", &error, &reply,
-                               "s", BUS_SERVICE_NAME);
-
-    has_no_owner = sd_bus_error_has_name(&error, SD_BUS_ERROR_NAME_HAS_NO_OWNER) > 0;
-    sd_bus_error_free(&error);
-    if (r < 0)
-        return has_no_owner;
-    return sd_bus_message_read_basic(reply, 'u', &pid) > 0 && pid != 0 && kill((pid_t)pid, 0) < 0 &&
-           errno == ESRCH;
-}
-
-int
-lifecycle_take_name(Server *server)
-{
-    uint64_t flags = get_name_flags(server);
-
-    if (server->lifecycle->options.replace)
-        flags |= SD_BUS_NAME_REPLACE_EXISTING;
-    return sd_bus_request_name(server->bus.connection, BUS_SERVICE_NAME, flags);
+    return server->lifecycle->state == LIFECYCLE_DRAINING;
 }
 
 /* ---- running */
-
-static gint64
-idle_limit_us(const Server *server)
-{
-    return (gint64)(server->lifecycle->options.idle_exit_secs * G_USEC_PER_SEC);
-}
 
 static void
 arm_idle_timer(Server *server, gint64 delay_us)
@@ -155,29 +84,88 @@ arm_idle_timer(Server *server, gint64 delay_us)
         g_timeout_add((guint)CLAMP(delay_us / 1000 + 1, 1, G_MAXINT32), on_idle_timer, server);
 }
 
-void
-lifecycle_begin(Server *server)
+static gboolean
+is_idle(const Server *server)
 {
-    if (server->lifecycle->state != LIFECYCLE_STARTING)
-        return;
-    server->lifecycle->state = LIFECYCLE_RUNNING;
+    return user_agent_get_n_requests(&server->session.user_agent) == 0 &&
+           server->watches->n_watches == 0 && server->n_unidentified == 0 &&
+           outbox_get_length(&server->bus.outbox) == 0;
+}
+
+static gboolean
+on_idle_timer(gpointer data)
+{
+    Server *server = data;
+    const gint64 limit_us = server->lifecycle->idle_exit_us;
+    /* now_us is the time of the last operation of the core. */
+    gint64 idle_us = g_get_monotonic_time() - server->session.user_agent.now_us;
+
+    server->lifecycle->idle_id = 0;
+    if (!is_idle(server)) {
+        arm_idle_timer(server, limit_us);
+    } else if (idle_us < limit_us) {
+        arm_idle_timer(server, limit_us - idle_us);
+    } else {
+        g_info("idle for %g s: exiting", (double)limit_us / G_USEC_PER_SEC);
+        lifecycle_stop(server);
+    }
+    return G_SOURCE_REMOVE;
+}
+
+/* Does what had to wait for the agent to be restored: it is terminated. The client may have read
+ * its messages meanwhile. */
+static void
+end_flood(Client *client)
+{
+    Session *session = client->session;
+
+    if (client->agent != NULL)
+        user_agent_replace(&session->user_agent, client->agent);
+    turn_make_runnable(&session->turn, client);
+}
+
+/* Handles the clients that have called already: a restored client is served, a new one is
+ * identified first. */
+static void
+admit_clients(Server *server)
+{
+    GHashTableIter iter;
+    Client *client;
+
+    g_hash_table_iter_init(&iter, server->session.clients);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client)) {
+        if (client->is_flood)
+            end_flood(client);
+        if (call_queue_is_empty(&client->deferred))
+            continue;
+        if (client->agent != NULL)
+            turn_make_runnable(&server->session.turn, client);
+        else
+            admission_identify(client);
+    }
+}
+
+void
+lifecycle_run(Server *server)
+{
+    Lifecycle *lifecycle = server->lifecycle;
+
+    lifecycle->state = LIFECYCLE_RUNNING;
     clock_tick(server);
-    if (idle_limit_us(server) > 0)
-        arm_idle_timer(server, idle_limit_us(server));
+    if (lifecycle->idle_exit_us > 0)
+        arm_idle_timer(server, lifecycle->idle_exit_us);
+    admit_clients(server);
 }
 
 /* ---- the end */
 
-/* The bus has answered ReleaseName: no more calls come by name, and the bus has read all that was
- * sent before. */
-static int
-on_name_released(sd_bus_message *reply, void *userdata, sd_bus_error *error)
+void
+lifecycle_on_name_released(Server *server)
 {
-    Server *server = userdata;
-
+    if (server->lifecycle->state != LIFECYCLE_STOPPING)
+        return;
+    server->lifecycle->state = LIFECYCLE_DRAINING; /* the service ends when the replies are sent */
     scheduler_end_all(server);
-    server->lifecycle->is_name_released = TRUE; /* the service ends when the replies are sent */
-    return 1;
 }
 
 /* The reason why the service could not end in time, for the log. */
@@ -186,7 +174,7 @@ get_reason(const Server *server)
 {
     if (outbox_get_length(&server->bus.outbox) > 0)
         return "the bus does not read our messages";
-    if (!server->lifecycle->is_name_released)
+    if (server->lifecycle->state == LIFECYCLE_STOPPING)
         return "the bus does not reply to ReleaseName";
     if (server->n_unidentified > 0)
         return "the bus does not reply with the credentials of a caller";
@@ -253,35 +241,21 @@ on_release_again(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-static void
-release_name(Server *server)
-{
-    Lifecycle *lifecycle = server->lifecycle;
-    int r = sd_bus_release_name_async(server->bus.connection, &lifecycle->release_name,
-                                      BUS_SERVICE_NAME, on_name_released, server);
-
-    if (sd_bus_wants_room(r))
-        lifecycle->release_again_id = g_timeout_add(RELEASE_AGAIN_MS, on_release_again, lifecycle);
-    else if (r < 0)
-        lifecycle_end(server, EXIT_FAILURE);
-}
-
 void
-lifecycle_go_on_stopping(Server *server)
+lifecycle_end_turn(Server *server)
 {
     Lifecycle *lifecycle = server->lifecycle;
 
-    if (lifecycle->state != LIFECYCLE_STOPPING || outbox_get_length(&server->bus.outbox) > 0)
+    if (outbox_get_length(&server->bus.outbox) > 0)
         return;
-    if (lifecycle->is_name_released) {
-        /* Clients that called before and are being identified still get replies. No further client
-         * is identified: see admission_identify(). */
-        if (server->n_unidentified == 0 && server->session.turn.runnable.length == 0 &&
-            outbox_is_written(&server->bus.outbox))
-            lifecycle_end(server, EXIT_SUCCESS);
-    } else if (lifecycle->release_name == NULL && lifecycle->release_again_id == 0) {
-        release_name(server);
-    }
+    /* Clients that called before and are being identified still get replies. No further client is
+     * identified: see admission_identify(). */
+    if (lifecycle->state == LIFECYCLE_DRAINING && server->n_unidentified == 0 &&
+        server->session.turn.runnable.length == 0 && outbox_is_written(&server->bus.outbox))
+        lifecycle_end(server, EXIT_SUCCESS);
+    if (lifecycle->state == LIFECYCLE_STOPPING && lifecycle->release_again_id == 0 &&
+        !ownership_release_name(server))
+        lifecycle->release_again_id = g_timeout_add(RELEASE_AGAIN_MS, on_release_again, lifecycle);
 }
 
 void
@@ -290,32 +264,4 @@ lifecycle_bus_lost(Server *server)
     if (server->lifecycle->state != LIFECYCLE_ENDED)
         g_warning("the connection to the bus has ended");
     lifecycle_end(server, EXIT_FAILURE);
-}
-
-static gboolean
-is_idle(const Server *server)
-{
-    return user_agent_get_n_requests(&server->session.user_agent) == 0 &&
-           server->watches->n_watches == 0 && server->n_unidentified == 0 &&
-           outbox_get_length(&server->bus.outbox) == 0;
-}
-
-static gboolean
-on_idle_timer(gpointer data)
-{
-    Server *server = data;
-    gint64 limit_us = idle_limit_us(server);
-    /* now_us is the time of the last operation of the core. */
-    gint64 idle_us = g_get_monotonic_time() - server->session.user_agent.now_us;
-
-    server->lifecycle->idle_id = 0;
-    if (!is_idle(server)) {
-        arm_idle_timer(server, limit_us);
-    } else if (idle_us < limit_us) {
-        arm_idle_timer(server, limit_us - idle_us);
-    } else {
-        g_info("idle for %g s: exiting", server->lifecycle->options.idle_exit_secs);
-        lifecycle_stop(server);
-    }
-    return G_SOURCE_REMOVE;
 }

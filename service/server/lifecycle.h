@@ -1,25 +1,33 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The name of the service on the bus, and how the service ends: on SIGTERM or SIGINT, after it was
- * idle for long enough, or when another instance has taken the name. (How it begins is in
- * startup.h.)
+/* How the service starts, and how it ends: on SIGTERM or SIGINT, after it was idle for long enough,
+ * or when another instance has taken its name.
  *
- * When the service loses the name, it requests it again without replacing another owner. So either
- * another instance has the name and this one ends, or that one has already gone and this one
- * continues.
+ * The steps of the start are in this order, so that no disconnect of a client is missed and no lock
+ * is held twice:
  *
- * With state no lock is lost. The steps: the name is released, or the successor has taken it; calls
- * that came by name until then are served as usual; the bus has answered ReleaseName, so it has
- * read everything that was sent before; the loop ends; the state is closed, which is what a
- * successor waits for. A client that calls by the unique name after that is served or refused, but
- * can't delay the end: no new client is identified.
+ *   1. subscribe to disconnects of clients and to changes of the name's owner
+ *      (name-owner-changes.h);
+ *   2. take the name and the lock of the state (ownership.h);
+ *   3. ask the bus who is connected, and restore the state (recovery.h);
+ *   4. serve the calls that have arrived meanwhile.
  *
- * Without state the steps are: nothing is granted any more and requests are refused; every client
- * is notified of what it has lost; the name is released, so that no successor can grant what a
- * client still takes for held; the bus has answered that; the loop ends. With --replace the
- * successor takes the name first: for a moment it may grant what clients of the old instance have
- * not been notified of yet.
+ * From step 2 on clients can call. The main loop runs meanwhile, so the bus is read all the time:
+ * each call becomes a deferred call immediately, and the limits of deferred calls apply. No client
+ * is identified or served before step 4.
+ *
+ * With state no lock is lost at the end. The steps: the name is released, or the successor has
+ * taken it; calls that came by name until then are served as usual; the bus has answered
+ * ReleaseName, so it has read everything that was sent before; the loop ends; the state is closed,
+ * which is what a successor waits for. A client that calls by the unique name after that is served
+ * or refused, but can't delay the end: no new client is identified.
+ *
+ * Without state the steps of the end are: nothing is granted any more and requests are refused;
+ * every client is notified of what it has lost; the name is released, so that no successor can
+ * grant what a client still takes for held; the bus has answered that; the loop ends. With
+ * --replace the successor takes the name first: for a moment it may grant what clients of the old
+ * instance have not been notified of yet.
  *
  * An idle service ends in the same way. It does not take the name again for a request that comes
  * too late: systemd stops a service that releases its name. Without state such a request is
@@ -29,48 +37,40 @@
 
 #include <glib.h>
 
-#include "sd-bus.h"
 #include "server.h"
 
-typedef struct {
-    gboolean replace;      /* take the name from an instance that has this option too */
-    double idle_exit_secs; /* 0: never */
-} LifecycleOptions;
-
 typedef enum {
-    LIFECYCLE_STARTING,
+    LIFECYCLE_STARTING, /* calls are deferred */
     LIFECYCLE_RUNNING,
-    LIFECYCLE_STOPPING,
-    LIFECYCLE_ENDED,
+    LIFECYCLE_STOPPING, /* the name is being released */
+    LIFECYCLE_DRAINING, /* the name is released; what was sent before is served */
+    LIFECYCLE_ENDED,    /* nothing is served or sent any more */
 } LifecycleState;
 
 struct Lifecycle {
-    LifecycleOptions options;
     LifecycleState state;
+    gint64 idle_exit_us; /* 0: never */
     int exit_status;
     guint idle_id;
     guint stop_deadline_id;
     guint release_again_id;
-    sd_bus_slot *request_name;
-    sd_bus_slot *release_name;
-    gboolean is_name_released;
 };
 
-Lifecycle *lifecycle_new(const LifecycleOptions *options);
+/* `idle_exit_secs` 0: an idle service does not end. */
+Lifecycle *lifecycle_new(double idle_exit_secs);
 void lifecycle_free(Lifecycle *lifecycle);
 
-/* Whether another instance has the name. Blocks, as do the next two, and so is for the start only.
- */
-gboolean lifecycle_is_name_taken(Server *server);
+/* Whether calls are served: from the end of the start to the end of the service. */
+gboolean lifecycle_is_serving(const Server *server);
 
-/* Whether the process of that instance has ended: then the bus is about to notice it. */
-gboolean lifecycle_is_owner_dead(Server *server);
+/* Whether the name has been released: what was sent before is served. */
+gboolean lifecycle_is_draining(const Server *server);
 
-/* Takes the name. Negative errno on failure: -EEXIST if another instance has it. */
-int lifecycle_take_name(Server *server);
+/* Step 4: the state is restored, if there is one. From here on the service may be idle. */
+void lifecycle_run(Server *server);
 
-/* The service has begun: from here on it may be idle. */
-void lifecycle_begin(Server *server);
+/* Logs why the service can't start, and ends it. */
+void lifecycle_fail(Server *server, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 /* Ends the service in the order above, in bounded time; one that has not begun yet ends
  * immediately. Further calls have no effect (systemd sends SIGTERM when the name is released). */
@@ -80,10 +80,11 @@ void lifecycle_stop(Server *server);
 void lifecycle_end(Server *server, int exit_status);
 
 /* For the end of each turn: takes the next step of an end that has begun, if it can be taken. */
-void lifecycle_go_on_stopping(Server *server);
+void lifecycle_end_turn(Server *server);
 
-/* Another connection owns the name now. */
-void lifecycle_on_name_lost(Server *server);
+/* The bus has answered ReleaseName: no more calls come by name, and the bus has read all that was
+ * sent before. */
+void lifecycle_on_name_released(Server *server);
 
 /* The connection to the bus is lost: there is no client left to notify. */
 void lifecycle_bus_lost(Server *server);

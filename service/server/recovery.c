@@ -10,6 +10,7 @@
 #include "bus-names.h"
 #include "cluster.h"
 #include "encode.h"
+#include "lifecycle.h"
 #include "notifications.h"
 #include "state.h"
 
@@ -66,6 +67,29 @@ get_boot_id(guint8 *out_id, GError **error)
     return TRUE;
 }
 
+gboolean
+recovery_get_options(Server *server, StateOptions *options, GError **error)
+{
+    return get_bus_id(server, options->bus_id, error) && get_boot_id(options->boot_id, error);
+}
+
+/* Returns the unique names in the reply to ListNames, owned; NULL if it is an error. */
+static GHashTable *
+read_names(sd_bus_message *reply)
+{
+    g_autoptr(GHashTable) names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    const char *name;
+    int r;
+
+    if (sd_bus_message_is_method_error(reply, NULL) ||
+        sd_bus_message_enter_container(reply, 'a', "s") < 0)
+        return NULL;
+    while ((r = sd_bus_message_read_basic(reply, 's', &name)) > 0)
+        if (name[0] == ':')
+            g_hash_table_add(names, g_strdup(name));
+    return r < 0 ? NULL : g_steal_pointer(&names);
+}
+
 /* ---- the steps */
 
 /* The request that is not restored, if any. Its client is notified when it exists. */
@@ -78,19 +102,11 @@ typedef struct {
 } LostRequest;
 
 struct Recovery {
-    GPtrArray *agents; /* of Agent, owned: all that were restored */
+    State *state;            /* locked, and not restored yet */
+    sd_bus_slot *list_names; /* the question to the bus */
+    GPtrArray *agents;       /* of Agent, owned: all that were restored */
     LostRequest lost;
 };
-
-static void
-recovery_free(Recovery *self)
-{
-    g_ptr_array_unref(self->agents);
-    g_clear_pointer(&self->lost.agent, agent_unref);
-    g_free(self->lost.bucket);
-    g_free(self->lost.name);
-    g_free(self);
-}
 
 static void
 on_lost(Agent *agent, guint64 id, const RequestRecord *record, gpointer data)
@@ -119,25 +135,19 @@ catch_up(UserAgent *user_agent, GHashTable *names, GPtrArray *agents)
     user_agent_process_all(user_agent);
 }
 
-gboolean
-recovery_get_options(Server *server, StateOptions *options, GError **error)
-{
-    return get_bus_id(server, options->bus_id, error) && get_boot_id(options->boot_id, error);
-}
-
 static gboolean
-run_steps(Server *server, State *state, Recovery *self, GHashTable *names, GError **error)
+run_steps(Server *server, Recovery *self, GHashTable *names, GError **error)
 {
     UserAgent *user_agent = &server->session.user_agent;
 
     session_tick(&server->session);
-    if (!state_read(state, error))
+    if (!state_read(self->state, error))
         return FALSE;
     g_clear_pointer(&self->agents, g_ptr_array_unref);
-    self->agents = state_restore(state, user_agent, on_lost, &self->lost);
+    self->agents = state_restore(self->state, user_agent, on_lost, &self->lost);
     cluster_lose_unconfigured(server->cluster, user_agent);
     catch_up(user_agent, names, self->agents);
-    return state_begin(state, user_agent, self->agents, error);
+    return state_begin(self->state, user_agent, self->agents, error);
 }
 
 static gboolean
@@ -146,25 +156,17 @@ has_room(gpointer state, gsize n_bytes)
     return state_has_room(state, n_bytes);
 }
 
-Recovery *
-recovery_run(Server *server, State *state, GHashTable *names, GError **error)
+static void
+take_state(Server *server, Recovery *self)
 {
-    Recovery *self = g_new0(Recovery, 1);
-
-    self->agents = g_ptr_array_new();
-    if (!run_steps(server, state, self, names, error)) {
-        recovery_drop(server, self);
-        state_free(state);
-        return NULL;
-    }
-    server->state = state;
+    server->state = g_steal_pointer(&self->state);
     server->session.user_agent.has_room = has_room;
-    server->session.user_agent.has_room_data = state;
-    return self;
+    server->session.user_agent.has_room_data = server->state;
 }
 
-void
-recovery_notify(Server *server, Recovery *self)
+/* The signals of all changes are sent at the end of the turn. */
+static void
+notify(Server *server, const Recovery *self)
 {
     const LostRequest *lost = &self->lost;
 
@@ -178,12 +180,12 @@ recovery_notify(Server *server, Recovery *self)
         cluster_begin(server->cluster, state_get_deadline_us(server->state));
     if (lost->agent != NULL && lost->agent->server_data != NULL)
         encode_lost(lost->agent->server_data, lost->bucket, lost->id, lost->name, lost->mode);
-    notify_effects(server);
-    recovery_free(self);
 }
 
-void
-recovery_drop(Server *server, Recovery *self)
+/* Instead of it, for a service that can't start: everything remains in the state, and no client is
+ * notified. */
+static void
+drop(Server *server, const Recovery *self)
 {
     UserAgent *user_agent = &server->session.user_agent;
 
@@ -191,5 +193,61 @@ recovery_drop(Server *server, Recovery *self)
     for (guint i = 0; i < self->agents->len; i++)
         user_agent_lose(user_agent, self->agents->pdata[i]);
     effects_clear(&user_agent->effects);
-    recovery_free(self);
+}
+
+static int
+on_names(sd_bus_message *reply, void *userdata, sd_bus_error *bus_error)
+{
+    Server *server = userdata;
+    Recovery *self = server->recovery;
+    g_autoptr(GHashTable) names = read_names(reply);
+    g_autoptr(GError) error = NULL;
+
+    if (server->lifecycle->state != LIFECYCLE_STARTING)
+        return 1;
+    if (names == NULL) {
+        lifecycle_fail(server, "the bus does not reply to ListNames");
+    } else if (!run_steps(server, self, names, &error)) {
+        drop(server, self);
+        lifecycle_fail(server, "%s", error->message);
+    } else {
+        take_state(server, self);
+        notify(server, self);
+        recovery_free(server);
+        lifecycle_run(server);
+    }
+    return 1;
+}
+
+/* Asynchronous, since a blocking call would queue all messages before the reply in memory. */
+void
+recovery_start(Server *server, State *state)
+{
+    Recovery *self = g_new0(Recovery, 1);
+    int r;
+
+    server->recovery = self;
+    self->state = state;
+    self->agents = g_ptr_array_new();
+    r = sd_bus_call_method_async(server->bus.connection, &self->list_names, BUS_DRIVER_NAME,
+                                 BUS_DRIVER_PATH, BUS_DRIVER_INTERFACE, "ListNames", on_names,
+                                 server, "");
+    if (r < 0)
+        lifecycle_fail(server, "cannot call ListNames: %s", g_strerror(-r));
+}
+
+void
+recovery_free(Server *server)
+{
+    Recovery *self = g_steal_pointer(&server->recovery);
+
+    if (self == NULL)
+        return;
+    g_clear_pointer(&self->state, state_free);
+    g_clear_pointer(&self->list_names, sd_bus_slot_unref);
+    g_ptr_array_unref(self->agents);
+    g_clear_pointer(&self->lost.agent, agent_unref);
+    g_free(self->lost.bucket);
+    g_free(self->lost.name);
+    g_free(self);
 }

@@ -4,15 +4,16 @@
 /* Recovery: continues with the stored state of a service that may have ended at any moment. The
  * state has been opened, that is, locked. The steps:
  *
+ *   ask       the bus who is connected: after the lock was taken, so that no disconnect is missed
+ *             between the list and the stored state;
  *   read      the file, in a child process;
  *   restore   check the records, and create their agents and requests in the core;
  *   catch up  terminate agents of clients that have disconnected, end requests whose time-out has
  *             expired, and grant what is grantable;
  *   begin     write the result to a new file;
- *   notify    queue the signals of all changes, which are sent at the end of the turn. Only a
- * service that has started does this: until then the restored agents have no clients.
+ *   notify    queue the signals of all changes, which are sent at the end of the turn.
  *
- * state.h has the steps open, read, restore and begin; startup.h has the steps of the start. */
+ * state.h has the steps open, read, restore and begin; lifecycle.h has the steps of the start. */
 
 #pragma once
 
@@ -24,17 +25,11 @@
 /* Sets the ids of the bus and of this boot. Blocks for an answer of the bus. */
 gboolean recovery_get_options(Server *server, StateOptions *options, GError **error);
 
-/* What was restored, until the clients are notified. */
-typedef struct Recovery Recovery;
+/* Begins the steps with `state`, which it takes: it becomes server->state. The rest happens in the
+ * main loop, and then the service runs (lifecycle_run). If the state can't be read or written, the
+ * service can't start (lifecycle_fail), everything remains in the state, and no client is notified.
+ */
+void recovery_start(Server *server, State *state);
 
-/* Does all steps but the last one with `state`, which becomes server->state or, on failure, is
- * freed. `names` are the unique names on the bus, queried after the lock was taken. Returns NULL if
- * the state can't be read or written: the service can't start, and nothing is restored. */
-Recovery *recovery_run(Server *server, State *state, GHashTable *names, GError **error);
-
-/* The last step. Frees `self`. */
-void recovery_notify(Server *server, Recovery *self);
-
-/* Instead of it, for a service that can't start: everything remains in the state, and no client is
- * notified. Frees `self`. */
-void recovery_drop(Server *server, Recovery *self);
+/* Frees what recovery_start() has created, whether the steps are complete or not. */
+void recovery_free(Server *server);

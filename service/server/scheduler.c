@@ -10,6 +10,7 @@
 #include "dispatch.h"
 #include "encode.h"
 #include "late-replies.h"
+#include "lifecycle.h"
 #include "notifications.h"
 #include "principal.h"
 #include "watches.h"
@@ -106,7 +107,7 @@ gboolean
 scheduler_may_serve(const Client *client)
 {
     /* A client that was never identified has only called what sd-bus answers. */
-    if (server_of(client)->startup != NULL || client->admission != NULL ||
+    if (!lifecycle_is_serving(server_of(client)) || client->admission != NULL ||
         !bus_channel.is_writable(client))
         return FALSE;
     return client->socket == NULL || (socket_channel.is_writable(client) &&
@@ -200,12 +201,12 @@ scheduler_defer(Client *client, const LockCall *call)
         make_flood(flood);
 }
 
-/* During the start, the agent that is to be terminated may not be restored yet: startup.c. */
+/* During the start, the agent that is to be terminated may not be restored yet: lifecycle.c. */
 static void
 forgive_flood(Client *client)
 {
     if (!client->is_flood || flow_control_is_full(client->flow) ||
-        server_of(client)->startup != NULL)
+        !lifecycle_is_serving(server_of(client)))
         return;
     client->is_flood = FALSE;
     server_of(client)->n_floods--;
@@ -267,7 +268,6 @@ scheduler_end_all(Server *server)
     GHashTableIter iter;
     Client *client;
 
-    server->is_ending = TRUE;
     g_hash_table_iter_init(&iter, server->session.clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client)) {
         if (client->is_ending)
@@ -305,7 +305,7 @@ static gboolean
 may_run_clients(const Server *server)
 {
     return server->session.turn.runnable.length > 0 &&
-           (!outbox_is_backed_up(&server->bus.outbox) || server->is_ending);
+           (!outbox_is_backed_up(&server->bus.outbox) || lifecycle_is_draining(server));
 }
 
 /* In a turn of its own, so that the sockets have theirs. */

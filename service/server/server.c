@@ -4,6 +4,7 @@
 #include "server.h"
 
 #include "cluster.h"
+#include "lifecycle.h"
 #include "notifications.h"
 #include "state.h"
 
@@ -20,7 +21,7 @@ commit(gpointer data)
 {
     Server *server = data;
 
-    if (server->startup != NULL) /* the restored agents have no clients yet */
+    if (!lifecycle_is_serving(server)) /* the restored agents have no clients yet */
         return;
     notify_effects(server);
     if (server->cluster != NULL)

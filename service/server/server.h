@@ -15,8 +15,9 @@ typedef struct Cluster Cluster;
 typedef struct ClusterCalls ClusterCalls;
 typedef struct LateReplies LateReplies;
 typedef struct Lifecycle Lifecycle;
+typedef struct Ownership Ownership;
+typedef struct Recovery Recovery;
 typedef struct Sleep Sleep;
-typedef struct Startup Startup;
 typedef struct State State;
 typedef struct Watches Watches;
 
@@ -28,18 +29,18 @@ struct Server {
     Watches *watches;
     LateReplies *late_replies;
     Lifecycle *lifecycle;
-    Startup *startup;            /* NULL: the service has begun, and serves calls */
+    Ownership *ownership;
+    Recovery *recovery;          /* NULL unless the state is being restored */
     State *state;                /* the stored state; NULL: none */
     Cluster *cluster;            /* buckets of several hosts; NULL: this host is not configured */
     Sleep *sleep;                /* NULL if `cluster` is */
     ClusterCalls *cluster_calls; /* NULL if `cluster` is */
     GSource *deadline_source;    /* a timer for the next time-out of a request: clock.h */
     GSource *scheduler;          /* see scheduler.h */
-    sd_bus_slot *disconnected;   /* these two: owners.h */
+    sd_bus_slot *disconnected;   /* these two: name-owner-changes.h */
     sd_bus_slot *owner_changed;
     guint n_unidentified; /* number of clients that are being identified */
     guint n_floods;       /* number of clients that are treated as flooding */
-    gboolean is_ending;   /* the name has been released: scheduler_end_all() */
     gboolean verbose;     /* log each call */
     void (*after_turn)(Server *server);
 };

@@ -11,11 +11,12 @@
 #include "intake.h"
 #include "interfaces.h"
 #include "late-replies.h"
-#include "owners.h"
+#include "lifecycle.h"
+#include "name-owner-changes.h"
+#include "recovery.h"
 #include "scheduler.h"
 #include "sd-bus-source.h"
 #include "sleep.h"
-#include "startup.h"
 #include "state.h"
 #include "watches.h"
 
@@ -47,11 +48,11 @@ static void
 after_turn(Server *server)
 {
     flow_controls_send_pings(&server->bus.flow);
-    lifecycle_go_on_stopping(server);
+    lifecycle_end_turn(server);
 }
 
 Service *
-service_new(sd_bus *bus, const Limits *limits, const LifecycleOptions *options)
+service_new(sd_bus *bus, const Limits *limits, const ServiceOptions *options)
 {
     Service *service = g_new0(Service, 1);
     Server *server = &service->server;
@@ -61,7 +62,8 @@ service_new(sd_bus *bus, const Limits *limits, const LifecycleOptions *options)
     server->after_turn = after_turn;
     server->watches = watches_new();
     server->late_replies = late_replies_new();
-    server->lifecycle = lifecycle_new(options);
+    server->lifecycle = lifecycle_new(options->idle_exit_secs);
+    server->ownership = ownership_new(&options->ownership);
     clock_start(server);
     scheduler_start(server);
     return service;
@@ -93,9 +95,10 @@ service_free(Service *service)
     }
     /* First, since a successor may be waiting for its lock. And what ends below has not ended for
      * the clients. */
-    startup_free(server);
+    recovery_free(server);
+    ownership_free(server->ownership);
     g_clear_pointer(&server->state, state_free);
-    owners_unsubscribe(server);
+    name_owner_changes_unsubscribe(server);
     sleep_free(server);
     cluster_calls_fini(server);
     lifecycle_free(server->lifecycle);
@@ -115,7 +118,7 @@ service_set_cluster(Service *service, ClusterConfig *config, const char *socket_
 }
 
 void
-service_start(Service *service, const char *state_directory)
+service_start(Service *service)
 {
     Server *server = &service->server;
     sd_bus *bus = server->bus.connection;
@@ -123,14 +126,14 @@ service_start(Service *service, const char *state_directory)
 
     if ((r = sd_bus_add_filter(bus, NULL, intake_on_message, server)) < 0 ||
         (r = interfaces_export(&server->bus, cluster_calls_get_info, server)) < 0 ||
-        (r = owners_subscribe(server)) < 0) {
+        (r = name_owner_changes_subscribe(server)) < 0) {
         g_warning("Can't serve on the bus: %s", g_strerror(-r));
         lifecycle_end(server, EXIT_FAILURE);
         return;
     }
     if (server->cluster != NULL)
         sleep_watch(server);
-    startup_begin(server, state_directory);
+    ownership_take(server);
     service->bus_source = sd_bus_source_attach(bus, NULL, &bus_hooks, server, NULL);
 }
 
@@ -139,12 +142,12 @@ service_run(Service *service)
 {
     Server *server = &service->server;
 
-    for (;;) {
-        server_end_turn(server);
-        if (server->lifecycle->state == LIFECYCLE_ENDED)
-            return server->lifecycle->exit_status;
+    while (server->lifecycle->state != LIFECYCLE_ENDED) {
         g_main_context_iteration(NULL, TRUE);
+        if (server->lifecycle->state != LIFECYCLE_ENDED)
+            server_end_turn(server);
     }
+    return server->lifecycle->exit_status;
 }
 
 void

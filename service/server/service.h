@@ -11,23 +11,27 @@
 #pragma once
 
 #include "cluster-config.h"
-#include "lifecycle.h"
 #include "limit-accounts.h"
+#include "ownership.h"
 #include "sd-bus.h"
 
 typedef struct Service Service;
 
+typedef struct {
+    OwnershipOptions ownership;
+    double idle_exit_secs; /* 0: never */
+} ServiceOptions;
+
 /* Takes the reference to `bus`, which must be connected or connecting. */
-Service *service_new(sd_bus *bus, const Limits *limits, const LifecycleOptions *options);
+Service *service_new(sd_bus *bus, const Limits *limits, const ServiceOptions *options);
 void service_free(Service *service);
 
 /* Serves the buckets of a cluster; takes `config`. To be called before service_start(). */
 void service_set_cluster(Service *service, ClusterConfig *config, const char *socket_path);
 
-/* Begins to serve on the bus, with the state in `state_directory` (NULL: nothing outlives the
- * service): see startup.h. May block for a moment. If that fails, the reason is logged, and
- * service_run() returns immediately. */
-void service_start(Service *service, const char *state_directory);
+/* Begins to serve on the bus: see lifecycle.h. May block for a moment. If that fails, the reason is
+ * logged, and service_run() returns immediately. */
+void service_start(Service *service);
 
 /* Runs until the service has ended. Returns the exit status of the process. */
 int service_run(Service *service);

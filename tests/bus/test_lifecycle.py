@@ -305,9 +305,9 @@ class OwnerHasEnded(OwnServices):
         owner.end()
         start = self.monitor.position()
         service = self.start(ready=False)
-        wait_for(lambda: any(message.get_member() == 'GetConnectionUnixProcessID'
+        wait_for(lambda: any(message.get_member() == 'RequestName'
                              for message in self.monitor.messages(start, self.monitor.position())),
-                 what='question about the process')
+                 what='request for the name')
         self.assertEqual(owner_of(self.control), owner.client.name)
         owner.client.close()
         service.wait_ready(self.control)

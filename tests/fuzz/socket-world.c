@@ -17,8 +17,9 @@
 #include "service/server/intake.h"
 #include "service/server/late-replies.h"
 #include "service/server/lifecycle.h"
+#include "service/server/name-owner-changes.h"
 #include "service/server/notifications.h"
-#include "service/server/owners.h"
+#include "service/server/ownership.h"
 #include "service/server/scheduler.h"
 #include "service/server/watches.h"
 #include "tests/fuzz/fuzz-bus.h"
@@ -59,12 +60,14 @@ start_server(SocketWorld *world)
     server->after_turn = after_turn;
     server->watches = watches_new();
     server->late_replies = late_replies_new();
-    server->lifecycle = lifecycle_new(&(LifecycleOptions){0});
+    server->lifecycle = lifecycle_new(0);
+    server->lifecycle->state = LIFECYCLE_RUNNING;
+    server->ownership = ownership_new(&(OwnershipOptions){0});
     clock_start(server);
     scheduler_start(server);
     if (sd_bus_add_filter(bus, NULL, intake_on_message, server) < 0 ||
         interfaces_export(&server->bus, cluster_calls_get_info, server) < 0 ||
-        owners_subscribe(server) < 0)
+        name_owner_changes_subscribe(server) < 0)
         g_error("No interfaces");
 }
 
@@ -76,12 +79,13 @@ stop_server(SocketWorld *world)
     GHashTableIter iter;
     Client *client;
 
-    owners_unsubscribe(server);
+    name_owner_changes_unsubscribe(server);
     user_agent_shut_down(&server->session.user_agent);
     g_hash_table_iter_init(&iter, server->session.clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
         user_agent_lose(&server->session.user_agent, client->agent);
     lifecycle_free(server->lifecycle);
+    ownership_free(server->ownership);
     clock_stop(server);
     server_fini(server);
     scheduler_stop(server);
@@ -384,8 +388,10 @@ socket_world_fini(SocketWorld *world, gboolean is_shutdown)
     for (guint i = 0; i < N_PARTIES; i++)
         world->parties[i].is_deaf = FALSE;
     socket_world_serve(world);
-    if (is_shutdown)
+    if (is_shutdown) {
+        world->server.lifecycle->state = LIFECYCLE_DRAINING;
         scheduler_end_all(&world->server);
+    }
     for (guint i = 0; !is_shutdown && i < N_PARTIES; i++)
         if (world->parties[i].is_there)
             socket_world_leave(world, &world->parties[i]);

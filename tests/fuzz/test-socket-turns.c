@@ -17,6 +17,7 @@
 
 #include "service/core/principal.h"
 #include "service/server/admission.h"
+#include "service/server/lifecycle.h"
 #include "service/server/scheduler.h"
 #include "tests/fuzz/socket-world.h"
 
@@ -326,11 +327,12 @@ check_last(PacketKind kind, guint n_messages, gboolean is_shutdown)
     for (guint i = 0; i < SENDERS_LAST; i++)
         n_sent[i] = run->senders[i].n_sent;
     n_turns = run->n_turns;
-    if (is_shutdown)
+    if (is_shutdown) {
+        run->world.server.lifecycle->state = LIFECYCLE_DRAINING;
         scheduler_end_all(&run->world.server);
-    else
-        for (guint i = 0; i < SENDERS_LAST; i++)
-            scheduler_on_disconnected(&run->world.server, run->senders[i].name);
+    }
+    for (guint i = 0; !is_shutdown && i < SENDERS_LAST; i++)
+        scheduler_on_disconnected(&run->world.server, run->senders[i].name);
     while (run->world.server.session.turn.runnable.length > 0)
         serve_turns(1);
     g_assert_cmpuint(run->n_turns - n_turns, >=, SENDERS_LAST * 64 / MESSAGES_MAX_LAST);

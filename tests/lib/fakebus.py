@@ -46,7 +46,7 @@ class FakeBus:
         self.is_owned = False
         self.names = [DRIVER, SERVICE_NAME]  # on the bus, for ListNames
         self.is_taken = False                # the name of the service is another connection's
-        self.when_asked_for_name = self.when_asked_for_names = lambda: None
+        self.when_asked_for_name = lambda: None
         self.when_name_is_released = lambda: None  # before the reply
         self._is_reading = threading.Event()
         self._is_reading.set()
@@ -124,7 +124,6 @@ class FakeBus:
                 'ReleaseName': lambda: GLib.Variant('(u)', (1,)),
                 'GetId': lambda: GLib.Variant('(s)', (ID,)),
                 'ListNames': lambda: GLib.Variant('(as)', (self.names,)),
-                'GetNameOwner': lambda: GLib.Variant('(s)', (SERVICE_NAME,)),
                 }.get(member)
         if body is None:
             self.refusals.append(member)
@@ -132,8 +131,6 @@ class FakeBus:
             return
         if member == 'RequestName':
             self.when_asked_for_name()
-        elif member == 'ListNames':
-            self.when_asked_for_names()
         elif member == 'ReleaseName':
             self.when_name_is_released()
         reply = Gio.DBusMessage.new_method_reply(message)

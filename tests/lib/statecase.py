@@ -50,11 +50,14 @@ class StateCase(BusTestCase):
         wait_for(lambda: owner_of(self.control) is None, what='free name', every=0.002)
 
     def start(self, *arguments, state=True, ready=True, **kw):
-        """A service on this case's directory; it becomes the current one."""
+        """A service on this case's directory; it becomes the current one. If it is `ready`, it owns the
+        name and, unless it may have to wait for another one, it has restored the state."""
         options = [f'--state-dir={self.directory}'] if state else []
         service = self.start_service(*options, *arguments, ready=ready, **kw)
         self.started.append(service)
         self.current = service
+        if ready and '--replace' not in arguments:
+            self.control.query()
         return service
 
     def crash(self):

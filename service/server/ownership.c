@@ -1,0 +1,298 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "ownership.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "bus-names.h"
+#include "lifecycle.h"
+#include "recovery.h"
+#include "state.h"
+
+/* See ownership.h; and how often the lock is tried. */
+#define PATIENCE_SECS 5
+#define RETRY_MS      2
+#define RETRY_LATE_MS 50
+/* The results of RequestName that make the caller the owner. */
+#define REQUEST_NAME_PRIMARY_OWNER 1
+#define REQUEST_NAME_ALREADY_OWNER 4
+
+struct Ownership {
+    gboolean replace;
+    char *directory; /* NULL: no state */
+    StateOptions options;
+    State *state; /* locked, while the name is requested */
+    gboolean has_name;
+    char *predecessor; /* unique name of the last owner of the name before us, if it is connected */
+    gint64 deadline_us; /* of the wait */
+    guint retry_id;
+    sd_bus_slot *request_name;
+    sd_bus_slot *release_name;
+};
+
+Ownership *
+ownership_new(const OwnershipOptions *options)
+{
+    Ownership *self = g_new0(Ownership, 1);
+
+    self->replace = options->replace;
+    self->directory = g_strdup(options->state_directory);
+    self->options.directory = self->directory;
+    return self;
+}
+
+void
+ownership_free(Ownership *self)
+{
+    g_clear_handle_id(&self->retry_id, g_source_remove);
+    g_clear_pointer(&self->request_name, sd_bus_slot_unref);
+    g_clear_pointer(&self->release_name, sd_bus_slot_unref);
+    g_clear_pointer(&self->state, state_free);
+    g_free(self->predecessor);
+    g_free(self->directory);
+    g_free(self);
+}
+
+/* ---- taking both */
+
+static void
+fail_for_name(Server *server, int r)
+{
+    if (r == -EEXIST)
+        lifecycle_fail(server, "the name %s is taken: another instance is running",
+                       BUS_SERVICE_NAME);
+    else
+        lifecycle_fail(server, "cannot request the name %s: %s", BUS_SERVICE_NAME, g_strerror(-r));
+}
+
+static void
+set_deadline(Ownership *self)
+{
+    self->deadline_us = g_get_monotonic_time() + (gint64)PATIENCE_SECS * G_USEC_PER_SEC;
+}
+
+/* Another instance may take the name only if this one allows replacement. */
+static uint64_t
+get_name_flags(const Ownership *self)
+{
+    return self->replace ? SD_BUS_NAME_ALLOW_REPLACEMENT : 0;
+}
+
+/* Negative errno on failure: -EEXIST if another instance has the name. */
+static int
+request_name(const Server *server)
+{
+    Ownership *self = server->ownership;
+    uint64_t flags = get_name_flags(self) | (self->replace ? SD_BUS_NAME_REPLACE_EXISTING : 0);
+    int r;
+
+    if (self->has_name)
+        return 0;
+    r = sd_bus_request_name(server->bus.connection, BUS_SERVICE_NAME, flags);
+    self->has_name = r >= 0;
+    if (self->has_name)
+        set_deadline(self); /* of the wait for the lock, if that is to follow */
+    return r;
+}
+
+static gboolean
+has_lock(const Ownership *self)
+{
+    return self->directory == NULL || self->state != NULL;
+}
+
+/* Returns FALSE, and logs the reason, if the lock can never be taken. */
+static gboolean
+try_lock(Server *server)
+{
+    Ownership *self = server->ownership;
+    g_autoptr(GError) error = NULL;
+
+    if (!has_lock(self))
+        self->state = state_open(&self->options, &error);
+    if (error != NULL)
+        lifecycle_fail(server, "%s", error->message);
+    return error == NULL;
+}
+
+static gboolean on_retry(gpointer data);
+
+static void
+retry_in(Server *server, guint delay_ms)
+{
+    Ownership *self = server->ownership;
+
+    g_clear_handle_id(&self->retry_id, g_source_remove);
+    self->retry_id = g_timeout_add(delay_ms, on_retry, server);
+}
+
+/* The bus notifies of a change of the owner, so the name is not requested again before that. */
+static void
+wait_for_name(Server *server, int r)
+{
+    Ownership *self = server->ownership;
+    gint64 left_us = self->deadline_us - g_get_monotonic_time();
+
+    g_clear_pointer(&self->state, state_free);
+    if (r == -EEXIST && left_us > 0)
+        retry_in(server, (guint)(left_us / 1000) + 1);
+    else
+        fail_for_name(server, r);
+}
+
+static void
+wait_for_lock(Server *server)
+{
+    Ownership *self = server->ownership;
+    gboolean is_late = g_get_monotonic_time() > self->deadline_us;
+
+    if (is_late && self->predecessor == NULL)
+        lifecycle_fail(server, "another instance of %s uses the state in %s", BUS_SERVICE_NAME,
+                       self->directory);
+    else
+        retry_in(server, is_late ? RETRY_LATE_MS : RETRY_MS);
+}
+
+static void
+try(Server *server)
+{
+    Ownership *self = server->ownership;
+    int r = 0;
+
+    if (!try_lock(server))
+        return;
+    if (has_lock(self) || self->replace)
+        r = request_name(server);
+    if (r < 0)
+        wait_for_name(server, r);
+    else if (!has_lock(self))
+        wait_for_lock(server);
+    else if (self->state != NULL)
+        recovery_start(server, g_steal_pointer(&self->state));
+    else
+        lifecycle_run(server);
+}
+
+static gboolean
+on_retry(gpointer data)
+{
+    Server *server = data;
+
+    server->ownership->retry_id = 0;
+    if (server->lifecycle->state == LIFECYCLE_STARTING)
+        try(server);
+    return G_SOURCE_REMOVE;
+}
+
+void
+ownership_take(Server *server)
+{
+    Ownership *self = server->ownership;
+    g_autoptr(GError) error = NULL;
+
+    set_deadline(self);
+    if (self->directory != NULL && !recovery_get_options(server, &self->options, &error))
+        lifecycle_fail(server, "%s", error->message);
+    else
+        try(server);
+}
+
+void
+ownership_on_disconnected(Server *server, const char *unique_name)
+{
+    Ownership *self = server->ownership;
+
+    if (g_strcmp0(self->predecessor, unique_name) != 0)
+        return;
+    g_clear_pointer(&self->predecessor, g_free);
+    set_deadline(self);
+    if (self->retry_id != 0)
+        retry_in(server, 0);
+}
+
+/* ---- losing and releasing the name */
+
+static int
+on_name_requested(sd_bus_message *reply, void *userdata, sd_bus_error *error)
+{
+    Server *server = userdata;
+    guint32 result = 0;
+
+    g_clear_pointer(&server->ownership->request_name, sd_bus_slot_unref);
+    if (server->lifecycle->state != LIFECYCLE_RUNNING)
+        return 1;
+    if (!sd_bus_message_is_method_error(reply, NULL))
+        sd_bus_message_read_basic(reply, 'u', &result);
+    if (result == REQUEST_NAME_PRIMARY_OWNER || result == REQUEST_NAME_ALREADY_OWNER)
+        return 1;
+    g_message("another instance has taken the name %s", BUS_SERVICE_NAME);
+    lifecycle_stop(server);
+    return 1;
+}
+
+/* The name may be free again: the other instance may have ended before this one has read that the
+ * owner changed. */
+static void
+request_name_again(Server *server)
+{
+    Ownership *self = server->ownership;
+
+    if (self->request_name == NULL &&
+        sd_bus_request_name_async(server->bus.connection, &self->request_name, BUS_SERVICE_NAME,
+                                  get_name_flags(self), on_name_requested, server) < 0)
+        lifecycle_stop(server);
+}
+
+static void
+on_name_lost(Server *server)
+{
+    if (server->lifecycle->state == LIFECYCLE_RUNNING) {
+        request_name_again(server);
+    } else if (server->lifecycle->state == LIFECYCLE_STARTING) {
+        g_message("another instance has taken the name %s", BUS_SERVICE_NAME);
+        lifecycle_end(server, EXIT_SUCCESS);
+    }
+}
+
+void
+ownership_on_name_changed(Server *server, const char *old_owner, const char *new_owner)
+{
+    Ownership *self = server->ownership;
+    const char *own_name;
+
+    if (sd_bus_get_unique_name(server->bus.connection, &own_name) < 0)
+        return;
+    if (g_str_equal(old_owner, own_name)) {
+        on_name_lost(server);
+    } else if (server->lifecycle->state != LIFECYCLE_STARTING) {
+        return;
+    } else if (g_str_equal(new_owner, own_name)) {
+        g_free(self->predecessor);
+        self->predecessor = old_owner[0] != '\0' ? g_strdup(old_owner) : NULL;
+    } else if (new_owner[0] == '\0' && self->retry_id != 0) {
+        retry_in(server, 0);
+    }
+}
+
+static int
+on_name_released(sd_bus_message *reply, void *userdata, sd_bus_error *error)
+{
+    lifecycle_on_name_released(userdata);
+    return 1;
+}
+
+gboolean
+ownership_release_name(Server *server)
+{
+    Ownership *self = server->ownership;
+    int r = 0;
+
+    if (self->release_name == NULL)
+        r = sd_bus_release_name_async(server->bus.connection, &self->release_name, BUS_SERVICE_NAME,
+                                      on_name_released, server);
+    if (r < 0 && !sd_bus_wants_room(r))
+        lifecycle_end(server, EXIT_FAILURE);
+    return r >= 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Which instance serves: the one that owns the name of the service on the bus and, with stored
+ * state, has locked that.
+ *
+ * The lock is taken first, and nobody waits for the name with the lock in hand. Only with --replace
+ * the name is first: it is taken from an instance that has this option too, which makes that exit.
+ * A state directory that can't be used is an error before that.
+ *
+ * Both may belong to an instance that is about to end:
+ *
+ *   - the name to one whose end the bus has not noticed yet. It is waited for PATIENCE_SECS;
+ *   - the lock, which an instance releases last. It is waited for PATIENCE_SECS, and beyond that
+ *     while the instance that had the name is connected to the bus, which can take long if it has
+ *     been stopped.
+ *
+ * An instance that loses the name while it starts ends. If the new owner ends before it serves, the
+ * bus replies to its deferred calls with NoReply, and the old one, when it continues, takes the
+ * name back: when a serving instance loses the name, it requests it again without replacing another
+ * owner. So either another instance has the name and this one ends, or that one has already gone
+ * and this one continues. So there is always one of them. */
+
+#pragma once
+
+#include <glib.h>
+
+#include "server.h"
+
+typedef struct {
+    gboolean replace;            /* take the name from an instance that has this option too */
+    const char *state_directory; /* NULL: there is no stored state, and the name is all */
+} OwnershipOptions;
+
+Ownership *ownership_new(const OwnershipOptions *options);
+void ownership_free(Ownership *ownership);
+
+/* Takes both, now or later in the main loop, and then restores the state (recovery_start), or runs
+ * the service without (lifecycle_run). If it can't take them, the service can't start
+ * (lifecycle_fail). Blocks for some answers of the bus. */
+void ownership_take(Server *server);
+
+/* Releases the name, unless it is being released. When the bus has answered, calls
+ * lifecycle_on_name_released(). Returns FALSE if the connection had no room for the call. */
+gboolean ownership_release_name(Server *server);
+
+/* The name has changed its owner, according to the bus ("": none). */
+void ownership_on_name_changed(Server *server, const char *old_owner, const char *new_owner);
+
+/* The connection has left the bus. */
+void ownership_on_disconnected(Server *server, const char *unique_name);
