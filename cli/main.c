@@ -25,7 +25,7 @@ static const Command commands[] = {
      command_run},
     {"hold", "NAME", N_("Hold a lock for the script that reads the output"), FALSE, command_hold},
     {"query", "", N_("List held locks and pending requests"), FALSE, command_query},
-    {"list", "[NAME]", N_("List them with process, age and purpose"), FALSE, command_inspect},
+    {"list", "[NAME]", N_("List locks and requests with process, age and purpose"), FALSE, command_inspect},
     {"inspect", "[NAME]", N_("The same as 'list'"), FALSE, command_inspect},
     {"watch", "[NAME]", N_("Show held locks and pending requests as they change"), FALSE,
      command_watch},

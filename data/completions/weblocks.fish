@@ -84,7 +84,7 @@ for where in $before_command 'test (count (commandline -opc)) -eq 2; and __weblo
     complete -c weblocks -n $where -a run -d 'Run a command while holding a lock'
     complete -c weblocks -n $where -a hold -d 'Hold a lock for the script that reads the output'
     complete -c weblocks -n $where -a query -d 'List held locks and pending requests'
-    complete -c weblocks -n $where -a list -d 'List them with process, age and purpose'
+    complete -c weblocks -n $where -a list -d 'List locks and requests with process, age and purpose'
     complete -c weblocks -n $where -a inspect -d 'The same as list'
     complete -c weblocks -n $where -a watch -d 'Show held locks and pending requests as they change'
     complete -c weblocks -n $where -a break -d 'End the held locks of a name'

@@ -163,9 +163,9 @@ flow_control_exempt(FlowControl *self)
     self->is_exempt = TRUE;
 }
 
-/* Called after an acknowledgement, which may make the client runnable. */
+/* An acknowledgement may make the client runnable. */
 static void
-go_on(FlowControl *self)
+on_acknowledged(FlowControl *self)
 {
     if (!wants_statistics(self))
         self->rest_ms = 0;
@@ -204,7 +204,7 @@ on_statistics(BusQuestion *question, guint64 n_bytes)
         acknowledge_but(&self->all_sent, n_bytes / MESSAGE_BYTES_MIN);
         acknowledge_but(&self->watched, n_bytes / MESSAGE_BYTES_MIN);
     }
-    go_on(self);
+    on_acknowledged(self);
     if (wants_statistics(self)) {
         self->rest_ms = CLAMP(2 * self->rest_ms, REST_MS_MIN, REST_MS_MAX);
         self->rest_id = g_timeout_add(self->rest_ms, on_rested, self);
@@ -237,7 +237,7 @@ on_pong(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     acknowledge(&self->all_sent, self->all_sent.n_sent_before_ping);
     acknowledge(&self->watched, self->watched.n_sent_before_ping);
     acknowledge(&self->descriptors, self->descriptors.n_sent_before_ping);
-    go_on(self);
+    on_acknowledged(self);
     ask_if_due(self);
     return 1;
 }

@@ -242,7 +242,7 @@ is_too_late(const Client *client, const LockCall *call)
 {
     const Server *server = server_of(client);
 
-    return lock_call_get_use(call) == LOCK_CALL_ASKS &&
+    return lock_call_get_effect(call) == LOCK_CALL_ONLY_REPLIES &&
            (flow_control_is_behind(client->flow) ||
             (lifecycle_is_draining(server) && outbox_is_backed_up(&server->bus.outbox)));
 }
@@ -284,7 +284,7 @@ refuse(Client *client, const Channel *channel, const LockCall *call)
     else if (call->kind != LOCK_CALL_REQUEST && /* which request() checks, as on a lock socket */
              (result = cluster_calls_check(client, call)) != LOCK_RESULT_OK)
         encode_result(client, call, result);
-    else if (client->is_gone && lock_call_get_use(call) == LOCK_CALL_ASKS)
+    else if (client->is_gone && lock_call_get_effect(call) == LOCK_CALL_ONLY_REPLIES)
         return TRUE;
     else if (is_too_late(client, call))
         encode_result(client, call, LOCK_RESULT_SHUTTING_DOWN);

@@ -27,7 +27,7 @@ get_caller(Server *server, sd_bus_message *message, const LockCall *call)
 static gboolean
 is_useful(const LockCall *call)
 {
-    return call->wants_reply || lock_call_get_use(call) == LOCK_CALL_ACTS;
+    return call->wants_reply || lock_call_get_effect(call) == LOCK_CALL_CHANGES;
 }
 
 static void

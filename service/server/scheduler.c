@@ -96,9 +96,9 @@ scheduler_serve_before(Client *client)
 {
     if (client->socket == NULL)
         return TRUE;
-    client->deferred_behind = packet_socket_get_end(client);
-    serve_socket(client, CALLS_PER_TURN, client->deferred_behind);
-    return client->socket == NULL || packet_socket_is_at(client, client->deferred_behind);
+    client->socket_barrier = packet_socket_get_end(client);
+    serve_socket(client, CALLS_PER_TURN, client->socket_barrier);
+    return client->socket == NULL || packet_socket_is_at(client, client->socket_barrier);
 }
 
 /* ---- deferred calls */
@@ -111,7 +111,7 @@ scheduler_may_serve(const Client *client)
         !bus_channel.is_writable(client))
         return FALSE;
     return client->socket == NULL || (socket_channel.is_writable(client) &&
-                                      packet_socket_is_at(client, client->deferred_behind));
+                                      packet_socket_is_at(client, client->socket_barrier));
 }
 
 static void
@@ -226,7 +226,7 @@ begin_end(Client *client)
 
 /* Serves a share of the last calls of a client. */
 static void
-go_on_ending(Client *client)
+serve_last_calls(Client *client)
 {
     if (client->socket != NULL)
         serve_socket(client, CALLS_PER_TURN, G_MAXUINT64);
@@ -259,7 +259,7 @@ scheduler_on_disconnected(Server *server, const char *unique_name)
     if (client->socket != NULL)
         packet_socket_mute(client);
     begin_end(client);
-    go_on_ending(client);
+    serve_last_calls(client);
 }
 
 void
@@ -290,7 +290,7 @@ static void
 run_client(Client *client)
 {
     if (client->is_ending) {
-        go_on_ending(client);
+        serve_last_calls(client);
         return;
     }
     forgive_flood(client);

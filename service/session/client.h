@@ -38,9 +38,9 @@ struct Client {
     Agent *agent;           /* NULL until identified; its server_data is this client */
     const Channel *channel; /* for events: that of its lock socket if one is open */
     const Channel *default_channel;
-    CallQueue deferred;      /* deferred calls on the bus */
-    guint64 deferred_behind; /* position in its lock socket that must be reached before these */
-    guint32 *gids;           /* its process's groups when it connected, if they are needed */
+    CallQueue deferred;     /* deferred calls on the bus */
+    guint64 socket_barrier; /* position in its lock socket that must be reached before these */
+    guint32 *gids;          /* its process's groups when it connected, if they are needed */
     gsize n_gids;
     gboolean is_flood;  /* its calls are dropped until it has read its messages */
     gboolean is_gone;   /* its name has disconnected; its last calls are being served */

@@ -7,19 +7,19 @@
 
 #include "bus-names.h"
 
-LockCallUse
-lock_call_get_use(const LockCall *call)
+LockCallEffect
+lock_call_get_effect(const LockCall *call)
 {
     switch (call->kind) {
     case LOCK_CALL_REQUEST:
-        return LOCK_CALL_GIVES_ID;
+        return LOCK_CALL_RETURNS_ID;
     case LOCK_CALL_RELEASE:
     case LOCK_CALL_ABORT:
     case LOCK_CALL_SYNC:
     case LOCK_CALL_END:
     case LOCK_CALL_WATCH:
     case LOCK_CALL_BREAK:
-        return LOCK_CALL_ACTS;
+        return LOCK_CALL_CHANGES;
     case LOCK_CALL_QUERY:
     case LOCK_CALL_INSPECT:
     case LOCK_CALL_BUCKETS:
@@ -29,7 +29,7 @@ lock_call_get_use(const LockCall *call)
     case LOCK_CALL_PING:
     case LOCK_CALL_OTHER:
     default:
-        return LOCK_CALL_ASKS;
+        return LOCK_CALL_ONLY_REPLIES;
     }
 }
 

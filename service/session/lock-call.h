@@ -87,13 +87,14 @@ typedef struct {
     gboolean (*is_writable)(const Client *client);
 } Channel;
 
-/* The effect of a call whose reply is not needed. */
+/* What a call does without its reply. */
 typedef enum {
-    LOCK_CALL_ACTS,     /* the same as with a reply */
-    LOCK_CALL_GIVES_ID, /* an id unknown to the client: ignored unless the client has ended */
-    LOCK_CALL_ASKS,     /* none */
-} LockCallUse;
-LockCallUse lock_call_get_use(const LockCall *call);
+    LOCK_CALL_CHANGES,      /* the same as with it */
+    LOCK_CALL_RETURNS_ID,   /* makes a request, of which only the reply has the id: so it is ignored
+                             * if no reply is wanted, but served if the client has disconnected */
+    LOCK_CALL_ONLY_REPLIES, /* nothing */
+} LockCallEffect;
+LockCallEffect lock_call_get_effect(const LockCall *call);
 
 /* Returns a static name for the log. */
 const char *lock_call_get_name(const LockCall *call);

@@ -136,9 +136,9 @@ drop_output(PacketSocket *self)
     self->is_blocked = FALSE;
 }
 
-/* What was not done while the kernel did not accept the output. */
+/* The kernel has accepted all output: what was not done meanwhile is done now. */
 static void
-go_on(PacketSocket *self)
+on_accepted(PacketSocket *self)
 {
     if (self->rest != NULL)
         visit(self);
@@ -175,7 +175,7 @@ flush(TurnOutput *output)
     drop_output(self);
     wait_for(self, EPOLLIN);
     if (was_blocked)
-        go_on(self);
+        on_accepted(self);
 }
 
 static void
@@ -492,7 +492,7 @@ packet_socket_open(PacketSockets *all, Client *client, int *out_fd)
     self->events = event.events;
     self->out = g_byte_array_new();
     client->socket = self;
-    client->deferred_behind = 0; /* from now on a position in this socket */
+    client->socket_barrier = 0; /* from now on a position in this socket */
     client->channel = &socket_channel;
     encode_packet_live(self->out, client->agent, all->session->user_agent.now_us);
     put(self, self->out->len);
