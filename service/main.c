@@ -21,8 +21,9 @@
 #include "cluster-config.h"
 #include "config.h"
 #include "descriptors.h"
+#include "lifecycle.h"
 #include "name-hash.h"
-#include "service.h"
+#include "server.h"
 
 #define EXIT_USAGE               2
 #define IDLE_EXIT_SECS_ACTIVATED 60
@@ -180,7 +181,7 @@ find_state_directory(const CommandLine *line)
 /* Configures the cluster, if this machine belongs to one. With a configuration that is not valid,
  * only the buckets of the cluster are not served. */
 static void
-set_cluster(Service *service, const CommandLine *line)
+set_cluster(Server *server, const CommandLine *line)
 {
     const char *path = line->cluster_config;
     g_autoptr(GError) error = NULL;
@@ -192,9 +193,9 @@ set_cluster(Service *service, const CommandLine *line)
         return;
     config = cluster_config_load(path, &error);
     if (config != NULL)
-        service_set_cluster(service, config,
-                            line->cluster_socket != NULL ? line->cluster_socket
-                                                         : CLUSTER_SOCKET_PATH);
+        server_set_cluster(server, config,
+                           line->cluster_socket != NULL ? line->cluster_socket
+                                                        : CLUSTER_SOCKET_PATH);
     else if (line->cluster_config != NULL ||
              !g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_NOENT))
         g_warning("buckets of a cluster are not served: %s", error->message);
@@ -244,7 +245,7 @@ on_stop_signal(int fd, GIOCondition condition, gpointer data)
     struct signalfd_siginfo info;
 
     if (read(fd, &info, sizeof info) == sizeof info)
-        service_stop(data);
+        lifecycle_stop(data);
     return G_SOURCE_CONTINUE;
 }
 
@@ -262,11 +263,11 @@ static int
 serve(const CommandLine *line, const Limits *limits)
 {
     g_autofree char *state_directory = find_state_directory(line);
-    const ServiceOptions options = {
+    const ServerOptions options = {
         .ownership = {.replace = line->replace, .state_directory = state_directory},
         .idle_exit_secs = line->idle_exit_secs,
     };
-    Service *service;
+    Server *server;
     sd_bus *bus = NULL;
     int signals_fd, status;
     int r = open_bus(line, &bus);
@@ -277,15 +278,15 @@ serve(const CommandLine *line, const Limits *limits)
         return EXIT_FAILURE;
     }
 
-    service = service_new(bus, limits, &options);
-    set_cluster(service, line);
+    server = server_new(bus, limits, &options);
+    set_cluster(server, line);
     signals_fd = open_stop_signals();
-    signals_id = g_unix_fd_add(signals_fd, G_IO_IN, on_stop_signal, service);
-    service_start(service);
-    status = service_run(service);
+    signals_id = g_unix_fd_add(signals_fd, G_IO_IN, on_stop_signal, server);
+    server_start(server);
+    status = server_run(server);
     g_source_remove(signals_id);
     close(signals_fd);
-    service_free(service);
+    server_free(server);
     return status;
 }
 

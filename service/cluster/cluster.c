@@ -20,7 +20,7 @@
 #define DEMANDS_BYTES_MAX (256u * 1024)
 
 struct Cluster {
-    Session *session; /* borrowed */
+    Server *server; /* borrowed */
     ClusterConfig *config;
     const ClusterFunctions *functions;
     gpointer data;
@@ -241,13 +241,13 @@ take_changed(Cluster *self, GByteArray *out)
     LockQueue *queue;
 
     while ((out == NULL || out->len < DEMANDS_BYTES_MAX) &&
-           (queue = permit_take_changed(&self->session->user_agent)) != NULL) {
+           (queue = permit_take_changed(&self->server->user_agent)) != NULL) {
         demands_update(&self->demands, demands_get(&self->demands, queue), out);
         lock_queue_unref(queue);
     }
     if (out == NULL)
         return;
-    if (self->session->user_agent.demands->len > 0) {
+    if (self->server->user_agent.demands->len > 0) {
         gateway_await_writable(&self->gateway);
     } else if (!self->has_sent_ready) {
         cluster_packet_write_head(out, CLUSTER_PACKET_READY);
@@ -320,7 +320,7 @@ on_linger(gpointer data)
 void
 cluster_write_demands(Cluster *self)
 {
-    if (self->session->user_agent.demands->len == 0)
+    if (self->server->user_agent.demands->len == 0)
         return;
     take_changed(self, gateway_get_output(&self->gateway));
     if (demands_get_size(&self->demands) > 0)
@@ -330,7 +330,7 @@ cluster_write_demands(Cluster *self)
 /* ---- beginning and end */
 
 Cluster *
-cluster_new(Session *session,
+cluster_new(Server *server,
             ClusterConfig *config,
             const char *socket_path,
             const ClusterFunctions *functions,
@@ -338,13 +338,13 @@ cluster_new(Session *session,
 {
     Cluster *self = g_new0(Cluster, 1);
 
-    self->session = session;
+    self->server = server;
     self->config = config;
     self->functions = functions;
     self->data = data;
     /* The gateway may still have lists for an earlier process. */
     self->last_serial = (guint64)g_random_int() << 32;
-    gateway_init(&self->gateway, socket_path, &session->turn, &gateway_functions, self);
+    gateway_init(&self->gateway, socket_path, &server->turn, &gateway_functions, self);
     demands_init(&self->demands, on_linger, self);
     lease_timer_init(&self->lease, tick, self); /* which calls cluster_check_lease() */
     return self;

@@ -39,13 +39,13 @@ typedef struct {
 typedef struct Cluster Cluster;
 
 /* Takes `config`. `socket_path` is the gateway's. */
-Cluster *cluster_new(Session *session,
+Cluster *cluster_new(Server *server,
                      ClusterConfig *config,
                      const char *socket_path,
                      const ClusterFunctions *functions,
                      gpointer data);
 
-/* To be called before the session ends. Permits are dropped. */
+/* To be called before the server ends. Permits are dropped. */
 void cluster_free(Cluster *cluster);
 
 /* Ends restored requests of buckets that are not configured any more as lost. `cluster` is NULL if

@@ -7,11 +7,11 @@
 #define DESCRIPTOR_BYTES (64UL * 1024)
 
 void
-bus_init(Bus *bus, sd_bus *connection, Session *session)
+bus_init(Bus *bus, sd_bus *connection, Server *server)
 {
-    *bus = (Bus){.session = session, .connection = connection};
-    session->bus = bus;
-    outbox_init(&bus->outbox, connection, &session->turn);
+    *bus = (Bus){.server = server, .connection = connection};
+    server->bus = bus;
+    outbox_init(&bus->outbox, connection, &server->turn);
     flow_controls_init(&bus->flow, connection, &bus->outbox);
 }
 
@@ -56,12 +56,12 @@ void
 bus_send(Client *client, sd_bus_message *message, gsize n_bytes)
 {
     flow_control_add(client->flow, n_bytes);
-    outbox_put(&client->session->bus->outbox, message, n_bytes);
+    outbox_put(&client->server->bus->outbox, message, n_bytes);
 }
 
 void
 bus_send_descriptor(Client *client, sd_bus_message *message)
 {
     flow_control_add_descriptor(client->flow);
-    outbox_put(&client->session->bus->outbox, message, DESCRIPTOR_BYTES);
+    outbox_put(&client->server->bus->outbox, message, DESCRIPTOR_BYTES);
 }

@@ -19,7 +19,7 @@
 typedef void (*BusGetClusterInfo)(ClusterInfo *out_info, gpointer data);
 
 struct Bus {
-    Session *session;   /* borrowed */
+    Server *server;     /* borrowed */
     sd_bus *connection; /* owned */
     Outbox outbox;
     FlowControls flow;
@@ -31,7 +31,7 @@ struct Bus {
 };
 
 /* Takes the reference to `connection`. */
-void bus_init(Bus *bus, sd_bus *connection, Session *session);
+void bus_init(Bus *bus, sd_bus *connection, Server *server);
 
 /* Closes the connection; queued messages are dropped. */
 void bus_fini(Bus *bus);

@@ -14,7 +14,7 @@
 static Bus *
 get_bus(const Client *client)
 {
-    return client->session->bus;
+    return client->server->bus;
 }
 
 /* ---- replies */
@@ -109,7 +109,7 @@ encode_result(Client *client, const LockCall *call, LockResult result)
 {
     sd_bus_error error = SD_BUS_ERROR_NULL;
 
-    errors_set_from_result(&error, result, &client->session->user_agent.limits);
+    errors_set_from_result(&error, result, &client->server->user_agent.limits);
     send_error(client, call, &error);
     sd_bus_error_free(&error);
 }

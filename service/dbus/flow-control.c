@@ -154,7 +154,7 @@ gboolean
 flow_control_is_full(const FlowControl *self)
 {
     return flow_control_is_behind(self) && !self->is_exempt &&
-           !self->client->session->user_agent.shutting_down;
+           !self->client->server->user_agent.shutting_down;
 }
 
 void
@@ -169,7 +169,7 @@ on_acknowledged(FlowControl *self)
 {
     if (!wants_statistics(self))
         self->rest_ms = 0;
-    turn_make_runnable(&self->client->session->turn, self->client);
+    turn_make_runnable(&self->client->server->turn, self->client);
 }
 
 /* ---- the bus's answer */

@@ -177,7 +177,7 @@ get_property(sd_bus *bus,
         return sd_bus_message_append(reply, "s", WEBLOCKS_VERSION);
     if (g_str_equal(property, "InterfaceVersion"))
         return sd_bus_message_append(reply, "u", BUS_INTERFACE_VERSION);
-    return append_limits(reply, &self->session->user_agent.limits);
+    return append_limits(reply, &self->server->user_agent.limits);
 }
 
 /* The node above the buckets exists for introspection only; it is not a bucket. */

@@ -37,7 +37,7 @@ end_identification(Client *client)
     g_clear_handle_id(&admission->ask_again_id, g_source_remove);
     credentials_lookup_free(admission->lookup);
     g_clear_pointer(&client->admission, g_free);
-    server_of(client)->n_unidentified--;
+    client->server->n_unidentified--;
 }
 
 /* Replies to the deferred calls with an error. The client's next call starts a new lookup; its flow
@@ -69,7 +69,7 @@ make_agent(Client *client, const Credentials *credentials)
 
     if (credentials == NULL)
         return LOCK_RESULT_UNIDENTIFIED;
-    principal = principal_get(&client->session->user_agent, &credentials->identity);
+    principal = principal_get(&client->server->user_agent, &credentials->identity);
     result = agent_new(principal, client->unique_name, &agent);
     principal_unref(principal);
     if (result != LOCK_RESULT_OK)
@@ -77,7 +77,7 @@ make_agent(Client *client, const Credentials *credentials)
     agent->pid = credentials->pid;
     g_strlcpy(agent->process_name, credentials->process_name, AGENT_PROCESS_NAME_SIZE);
     client_set_agent(client, agent);
-    if (needs_groups(server_of(client))) {
+    if (needs_groups(client->server)) {
         client->gids = g_memdup2(credentials->gids, credentials->n_gids * sizeof *client->gids);
         client->n_gids = credentials->n_gids;
     }
@@ -100,7 +100,7 @@ on_identified(const Credentials *credentials, gboolean wants_room, gpointer data
         return;
     }
     end_identification(client); /* frees the credentials */
-    turn_make_runnable(&client->session->turn, client);
+    turn_make_runnable(&client->server->turn, client);
 }
 
 static void
@@ -108,7 +108,7 @@ ask(Client *client)
 {
     Admission *admission = client->admission;
 
-    admission->lookup = credentials_look_up(client->session->bus->connection, client->unique_name,
+    admission->lookup = credentials_look_up(client->server->bus->connection, client->unique_name,
                                             on_identified, client);
     if (admission->lookup == NULL)
         ask_later(client);
@@ -139,7 +139,7 @@ ask_later(Client *client)
 gboolean
 admission_identify(Client *client)
 {
-    Server *server = server_of(client);
+    Server *server = client->server;
 
     if (client->agent != NULL || client->admission != NULL)
         return TRUE;
@@ -159,16 +159,16 @@ admission_identify(Client *client)
 static Client *
 add_client(Server *server, const char *unique_name)
 {
-    Client *client = session_add_client(&server->session, unique_name, &bus_channel);
+    Client *client = server_add_client(server, unique_name, &bus_channel);
 
-    client->flow = flow_control_new(&server->bus.flow, client);
+    client->flow = flow_control_new(&server->bus->flow, client);
     return client;
 }
 
 Client *
 admission_get_client(Server *server, const char *unique_name)
 {
-    Client *client = session_find_client(&server->session, unique_name);
+    Client *client = server_find_client(server, unique_name);
 
     return client != NULL ? client : add_client(server, unique_name);
 }
@@ -190,7 +190,7 @@ admission_free_client(Client *client)
     end_identification(client);
     watches_remove_client(client);
     packet_socket_close(client, 0);
-    server_of(client)->n_floods -= client->is_flood ? 1 : 0;
+    client->server->n_floods -= client->is_flood ? 1 : 0;
     g_clear_pointer(&client->flow, flow_control_free);
 }
 
@@ -200,17 +200,17 @@ admission_free_client(Client *client)
 void
 admission_remove_client(Client *client)
 {
-    Server *server = server_of(client);
+    Server *server = client->server;
 
     watches_remove_client(client);
     packet_socket_close(client, 0);
     if (client->agent != NULL) {
-        clock_tick(server_of(client));
-        user_agent_terminate(&client->session->user_agent, client->agent);
+        clock_tick(client->server);
+        user_agent_terminate(&client->server->user_agent, client->agent);
         client->agent->server_data = NULL;
         notify_effects(server);
         if (server->state != NULL)
             state_note_agent_gone(server->state, client->agent);
     }
-    session_remove_client(client);
+    server_remove_client(client);
 }

@@ -17,7 +17,7 @@ deadline_dispatch(GSource *source, GSourceFunc callback, gpointer user_data)
     Server *server = ((DeadlineSource *)source)->server;
 
     clock_tick(server);
-    user_agent_expire(&server->session.user_agent);
+    user_agent_expire(&server->user_agent);
     return G_SOURCE_CONTINUE;
 }
 
@@ -44,7 +44,7 @@ clock_stop(Server *server)
 void
 clock_tick(Server *server)
 {
-    session_tick(&server->session);
+    server_tick(server);
     if (server->cluster != NULL)
         cluster_check_lease(server->cluster);
     notify_effects(server);

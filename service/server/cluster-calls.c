@@ -87,7 +87,7 @@ check_name(const Client *client, const LockCall *call)
         return LOCK_RESULT_OK;
     if ((result = check_name_length(call)) != LOCK_RESULT_OK)
         return result;
-    if (!has_queue(principal, call) && !limits_admit(&client->session->user_agent.limits,
+    if (!has_queue(principal, call) && !limits_admit(&client->server->user_agent.limits,
                                                      principal->account, CHARGE_DEMAND, 1, &limit))
         return lock_result_limit(limit);
     return LOCK_RESULT_OK;
@@ -117,7 +117,7 @@ check_break(const LockCall *call)
 LockResult
 cluster_calls_check(const Client *client, const LockCall *call)
 {
-    const Server *server = server_of(client);
+    const Server *server = client->server;
     const ClusterBucketConfig *bucket = NULL;
     const PrincipalIdentity *caller;
 
@@ -161,7 +161,7 @@ finish(AskedCall *asked, LockResult result, guint32 n_remote)
 {
     Server *server = asked->server;
     ClusterCalls *calls = server->cluster_calls;
-    Client *client = session_find_client(&server->session, asked->unique_name);
+    Client *client = server_find_client(server, asked->unique_name);
     const LockReply reply = {.result = result, .n_ended = asked->n_ended + n_remote};
 
     if (client != NULL && asked->call->kind == LOCK_CALL_BREAK)
@@ -255,7 +255,7 @@ has_room(const ClusterCalls *calls, guint32 caller_uid)
 ClusterAsk
 cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_ended)
 {
-    Server *server = server_of(client);
+    Server *server = client->server;
     const guint32 caller_uid = client->agent->principal->identity.uid;
     const char *host;
     AskedCall *asked;
@@ -274,7 +274,7 @@ cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_e
     asked->uid = uid;
     asked->caller_uid = caller_uid;
     asked->unique_name = g_strdup(client->unique_name);
-    asked->call = lock_call_copy(call, &server->session.user_agent.limits, &n_bytes);
+    asked->call = lock_call_copy(call, &server->user_agent.limits, &n_bytes);
     asked->rows = g_ptr_array_new_with_free_func(g_free);
     asked->n_ended = n_ended;
     asked->timeout_id = g_timeout_add(
@@ -416,7 +416,7 @@ cluster_calls_init(Server *server, ClusterConfig *config, const char *socket_pat
 {
     server->cluster_calls = g_new0(ClusterCalls, 1);
     server->cluster_calls->asked = g_ptr_array_new_with_free_func(asked_call_free);
-    server->cluster = cluster_new(&server->session, config, socket_path, &functions, server);
+    server->cluster = cluster_new(server, config, socket_path, &functions, server);
 }
 
 void

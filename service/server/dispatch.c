@@ -24,7 +24,7 @@
 static void
 request(Client *client, const Channel *channel, const LockCall *call)
 {
-    Server *server = server_of(client);
+    Server *server = client->server;
     g_autoptr(LockManager) manager = NULL;
     LockRequest *live = NULL;
     LockReply reply = {LOCK_RESULT_NOT_CARRIABLE};
@@ -95,8 +95,8 @@ void
 dispatch_replace_agent(Client *client)
 {
     client->agent->server_data = NULL;
-    user_agent_replace(&client->session->user_agent, client->agent);
-    notify_effects(server_of(client));
+    user_agent_replace(&client->server->user_agent, client->agent);
+    notify_effects(client->server);
     client->agent->server_data = client;
 }
 
@@ -140,7 +140,7 @@ set_watch(Client *client, const LockCall *call)
     if (call->bucket == NULL)
         return watches_set(client, NULL, call->enable);
     identity = observed_get_owner(client, call);
-    principal = principal_get(&client->session->user_agent, &identity);
+    principal = principal_get(&client->server->user_agent, &identity);
     manager = lock_manager_get(principal, call->bucket);
     principal_unref(principal);
     return watches_set(client, manager, call->enable);
@@ -161,7 +161,7 @@ static void
 break_locks(Client *client, const Channel *channel, const LockCall *call)
 {
     LockManager *manager = observed_find_manager(client, call);
-    LockReply reply = {lock_name_check(call->name, &client->session->user_agent.limits)};
+    LockReply reply = {lock_name_check(call->name, &client->server->user_agent.limits)};
     ClusterAsk ask = CLUSTER_ASK_NONE;
 
     if (reply.result == LOCK_RESULT_OK && manager != NULL)
@@ -171,7 +171,7 @@ break_locks(Client *client, const Channel *channel, const LockCall *call)
     if (ask == CLUSTER_ASK_UNREACHED)
         reply.result = LOCK_RESULT_UNREACHED;
     if (ask == CLUSTER_ASK_SENT)
-        notify_effects(server_of(client));
+        notify_effects(client->server);
     else
         notify_reply(client, channel, call, &reply);
 }
@@ -202,7 +202,7 @@ new_socket_reply(const Client *client, const LockCall *call, int fd)
 static void
 open_socket(Client *client, const LockCall *call)
 {
-    Server *server = server_of(client);
+    Server *server = client->server;
     sd_bus_message *reply = NULL;
     int fd;
 
@@ -210,7 +210,7 @@ open_socket(Client *client, const LockCall *call)
         encode_error(client, call, BUS_ERROR_NOT_SUPPORTED, "packet version 0 does not exist");
         return;
     }
-    if (server->session.user_agent.shutting_down) {
+    if (server->user_agent.shutting_down) {
         encode_result(client, call, LOCK_RESULT_SHUTTING_DOWN);
         return;
     }
@@ -240,11 +240,11 @@ open_socket(Client *client, const LockCall *call)
 static gboolean
 is_too_late(const Client *client, const LockCall *call)
 {
-    const Server *server = server_of(client);
+    const Server *server = client->server;
 
     return lock_call_get_effect(call) == LOCK_CALL_ONLY_REPLIES &&
            (flow_control_is_behind(client->flow) ||
-            (lifecycle_is_draining(server) && outbox_is_backed_up(&server->bus.outbox)));
+            (lifecycle_is_draining(server) && outbox_is_backed_up(&server->bus->outbox)));
 }
 
 /* Whether the client may use the object path of the call (see bucket-path.h). Paths of other
@@ -340,8 +340,8 @@ serve(Client *client, const Channel *channel, const LockCall *call)
 void
 dispatch_call(Client *client, const Channel *channel, const LockCall *call)
 {
-    clock_tick(server_of(client));
-    if (server_of(client)->verbose)
+    clock_tick(client->server);
+    if (client->server->verbose)
         g_debug("%s: %s%s", client->unique_name, lock_call_get_name(call),
                 call->refusal_name != NULL ? ", not well-formed" : "");
     if (!refuse(client, channel, call))

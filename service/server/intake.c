@@ -33,7 +33,7 @@ is_useful(const LockCall *call)
 static void
 wait_for_identity(Client *client, const LockCall *call)
 {
-    const UserAgent *user_agent = &client->session->user_agent;
+    const UserAgent *user_agent = &client->server->user_agent;
     LimitId limit;
 
     if (user_agent->shutting_down)
@@ -55,7 +55,7 @@ may_serve_now(Client *client, const LockCall *call)
         scheduler_may_serve(client))
         return TRUE;
     scheduler_defer(client, call);
-    turn_make_runnable(&client->session->turn, client);
+    turn_make_runnable(&client->server->turn, client);
     return FALSE;
 }
 
@@ -71,9 +71,9 @@ take_call(Server *server, sd_bus_message *message, const LockCall *call)
     } else if (client->agent == NULL) {
         wait_for_identity(client, call);
     } else if (may_serve_now(client, call)) {
-        server->bus.served = message;
+        server->bus->served = message;
         dispatch_call(client, &bus_channel, call);
-        server->bus.served = NULL;
+        server->bus->served = NULL;
     }
 }
 
@@ -98,9 +98,9 @@ take_ping(Server *server, sd_bus_message *message, const LockCall *call)
     Client *client = get_caller(server, message, call);
 
     if (call->wants_reply && !defer_other(client, call)) {
-        server->bus.served = message;
+        server->bus->served = message;
         encode_done(client, call);
-        server->bus.served = NULL;
+        server->bus->served = NULL;
     }
 }
 
@@ -125,7 +125,7 @@ take(Server *server, sd_bus_message *message)
 {
     g_auto(LockCall) call = {LOCK_CALL_OTHER};
 
-    if (!decode_call(&server->bus, message, &call))
+    if (!decode_call(server->bus, message, &call))
         return take_other(server, message);
     if (call.kind == LOCK_CALL_PING)
         take_ping(server, message, &call);
@@ -141,7 +141,7 @@ is_from_flood(const Server *server, sd_bus_message *message)
 
     if (server->n_floods == 0)
         return FALSE;
-    client = session_find_client(&server->session, sd_bus_message_get_sender(message));
+    client = server_find_client(server, sd_bus_message_get_sender(message));
     return client != NULL && client->is_flood;
 }
 
@@ -150,7 +150,7 @@ intake_on_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
     Server *server = userdata;
 
-    turn_count_call(&server->session.turn, 0);
+    turn_count_call(&server->turn, 0);
     /* Ignore signals that are not from the bus: any connection can send a forged NameOwnerChanged
      * or NameLost, which sd-bus would match. */
     if (sd_bus_message_is_signal(message, NULL, NULL) > 0) {
@@ -164,6 +164,6 @@ intake_on_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
     if (is_from_flood(server, message) || take(server, message))
         return 1;
     /* sd-bus sends its own replies immediately, so earlier output has to be sent before. */
-    turn_flush(&server->session.turn);
+    turn_flush(&server->turn);
     return 0;
 }

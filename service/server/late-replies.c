@@ -47,8 +47,7 @@ late_replies_keep(Client *client,
     late = g_new0(LateReply, 1);
     late->client = client;
     late->serial = call->serial;
-    g_hash_table_insert(server_of(client)->late_replies->by_request, lock_request_ref(request),
-                        late);
+    g_hash_table_insert(client->server->late_replies->by_request, lock_request_ref(request), late);
     return TRUE;
 }
 
@@ -73,7 +72,7 @@ send_reply(const LateReply *late, LockResult result, const LockRequest *request)
 static LockResult
 get_result(const Server *server, const Effect *effect)
 {
-    if (lifecycle_is_draining(server) || server->session.user_agent.shutting_down)
+    if (lifecycle_is_draining(server) || server->user_agent.shutting_down)
         return LOCK_RESULT_SHUTTING_DOWN;
     return effect->request->undecided == UNDECIDED_STEAL ? LOCK_RESULT_UNDECIDED
                                                          : LOCK_RESULT_UNAVAILABLE;

@@ -87,9 +87,8 @@ arm_idle_timer(Server *server, gint64 delay_us)
 static gboolean
 is_idle(const Server *server)
 {
-    return user_agent_get_n_requests(&server->session.user_agent) == 0 &&
-           server->watches->n_watches == 0 && server->n_unidentified == 0 &&
-           outbox_get_length(&server->bus.outbox) == 0;
+    return user_agent_get_n_requests(&server->user_agent) == 0 && server->watches->n_watches == 0 &&
+           server->n_unidentified == 0 && outbox_get_length(&server->bus->outbox) == 0;
 }
 
 static gboolean
@@ -98,7 +97,7 @@ on_idle_timer(gpointer data)
     Server *server = data;
     const gint64 limit_us = server->lifecycle->idle_exit_us;
     /* now_us is the time of the last operation of the core. */
-    gint64 idle_us = g_get_monotonic_time() - server->session.user_agent.now_us;
+    gint64 idle_us = g_get_monotonic_time() - server->user_agent.now_us;
 
     server->lifecycle->idle_id = 0;
     if (!is_idle(server)) {
@@ -117,11 +116,11 @@ on_idle_timer(gpointer data)
 static void
 end_flood(Client *client)
 {
-    Session *session = client->session;
+    Server *server = client->server;
 
     if (client->agent != NULL)
-        user_agent_replace(&session->user_agent, client->agent);
-    turn_make_runnable(&session->turn, client);
+        user_agent_replace(&server->user_agent, client->agent);
+    turn_make_runnable(&server->turn, client);
 }
 
 /* Handles the clients that have called already: a restored client is served, a new one is
@@ -132,14 +131,14 @@ admit_clients(Server *server)
     GHashTableIter iter;
     Client *client;
 
-    g_hash_table_iter_init(&iter, server->session.clients);
+    g_hash_table_iter_init(&iter, server->clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client)) {
         if (client->is_flood)
             end_flood(client);
         if (call_queue_is_empty(&client->deferred))
             continue;
         if (client->agent != NULL)
-            turn_make_runnable(&server->session.turn, client);
+            turn_make_runnable(&server->turn, client);
         else
             admission_identify(client);
     }
@@ -172,13 +171,13 @@ lifecycle_on_name_released(Server *server)
 static const char *
 get_reason(const Server *server)
 {
-    if (outbox_get_length(&server->bus.outbox) > 0)
+    if (outbox_get_length(&server->bus->outbox) > 0)
         return "the bus does not read our messages";
     if (server->lifecycle->state == LIFECYCLE_STOPPING)
         return "the bus does not reply to ReleaseName";
     if (server->n_unidentified > 0)
         return "the bus does not reply with the credentials of a caller";
-    if (server->session.turn.runnable.length > 0)
+    if (server->turn.runnable.length > 0)
         return "clients have sent more than can be served";
     return "the bus does not read our messages";
 }
@@ -198,22 +197,22 @@ on_stop_deadline(gpointer data)
 static void
 lose_everything(Server *server)
 {
-    UserAgent *user_agent = &server->session.user_agent;
+    UserAgent *user_agent = &server->user_agent;
     GHashTableIter iter;
     Client *client;
 
     clock_tick(server);
     user_agent_shut_down(user_agent);
-    g_hash_table_iter_init(&iter, server->session.clients);
+    g_hash_table_iter_init(&iter, server->clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
         if (client->agent != NULL)
             user_agent_lose(user_agent, client->agent);
     notify_effects(server);
     /* Deferred calls would be refused later, so they are refused now. */
-    g_hash_table_iter_init(&iter, server->session.clients);
+    g_hash_table_iter_init(&iter, server->clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
         if (client->agent != NULL && !call_queue_is_empty(&client->deferred))
-            turn_make_runnable(&server->session.turn, client);
+            turn_make_runnable(&server->turn, client);
 }
 
 void
@@ -246,12 +245,12 @@ lifecycle_end_turn(Server *server)
 {
     Lifecycle *lifecycle = server->lifecycle;
 
-    if (outbox_get_length(&server->bus.outbox) > 0)
+    if (outbox_get_length(&server->bus->outbox) > 0)
         return;
     /* Clients that called before and are being identified still get replies. No further client is
      * identified: see admission_identify(). */
     if (lifecycle->state == LIFECYCLE_DRAINING && server->n_unidentified == 0 &&
-        server->session.turn.runnable.length == 0 && outbox_is_written(&server->bus.outbox))
+        server->turn.runnable.length == 0 && outbox_is_written(&server->bus->outbox))
         lifecycle_end(server, EXIT_SUCCESS);
     if (lifecycle->state == LIFECYCLE_STOPPING && lifecycle->release_again_id == 0 &&
         !ownership_release_name(server))

@@ -43,19 +43,12 @@ on_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *error)
 int
 name_owner_changes_subscribe(Server *server)
 {
-    sd_bus *bus = server->bus.connection;
+    sd_bus *bus = server->bus->connection;
     /* Only names without a new owner: the bus filters the rest. */
-    int r = sd_bus_add_match(bus, &server->disconnected, MATCH "arg2=''", on_disconnected, server);
+    int r = sd_bus_add_match(bus, NULL, MATCH "arg2=''", on_disconnected, server);
 
     if (r >= 0)
-        r = sd_bus_add_match(bus, &server->owner_changed, MATCH "arg0='" BUS_SERVICE_NAME "'",
-                             on_owner_changed, server);
+        r = sd_bus_add_match(bus, NULL, MATCH "arg0='" BUS_SERVICE_NAME "'", on_owner_changed,
+                             server);
     return r;
-}
-
-void
-name_owner_changes_unsubscribe(Server *server)
-{
-    g_clear_pointer(&server->disconnected, sd_bus_slot_unref);
-    g_clear_pointer(&server->owner_changed, sd_bus_slot_unref);
 }

@@ -12,4 +12,3 @@
 /* Subscribes, before the service can be called by its name. Blocks, so it is for the start only.
  * Returns a negative errno on failure. */
 int name_owner_changes_subscribe(Server *server);
-void name_owner_changes_unsubscribe(Server *server);

@@ -37,7 +37,7 @@ static const gboolean is_in_reply[N_EFFECT_KINDS] = {
 static void
 note_changes(Server *server)
 {
-    const Effects *effects = &server->session.user_agent.effects;
+    const Effects *effects = &server->user_agent.effects;
 
     if (server->state == NULL)
         return;
@@ -78,7 +78,7 @@ notify_owner(Server *server, const Effect *effect)
 static void
 notify(Server *server, PendingReply *pending)
 {
-    Effects *effects = &server->session.user_agent.effects;
+    Effects *effects = &server->user_agent.effects;
     const LockReply *reply = pending->reply;
 
     note_changes(server);
@@ -111,5 +111,5 @@ notify_reply(Client *client, const Channel *channel, const LockCall *call, const
 {
     PendingReply pending = {client, channel, call, reply};
 
-    notify(server_of(client), &pending);
+    notify(client->server, &pending);
 }

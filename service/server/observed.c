@@ -29,7 +29,7 @@ observed_find_manager(const Client *client, const LockCall *call)
     if (!call->owner.is_other)
         return lock_manager_find(client->agent->principal, call->bucket);
     identity = observed_get_owner(client, call);
-    principal = principal_find(&client->session->user_agent, &identity);
+    principal = principal_find(&client->server->user_agent, &identity);
     return principal != NULL ? lock_manager_find(principal, call->bucket) : NULL;
 }
 
@@ -42,7 +42,7 @@ append_list(const Client *client,
             gsize *out_n_bytes)
 {
     const Agent *agent = client->agent;
-    const gint64 now_us = client->session->user_agent.now_us;
+    const gint64 now_us = client->server->user_agent.now_us;
 
     if (call->kind == LOCK_CALL_QUERY)
         return snapshots_append_query(reply, observed_find_manager(client, call), rows,

@@ -90,7 +90,7 @@ request_name(const Server *server)
 
     if (self->has_name)
         return 0;
-    r = sd_bus_request_name(server->bus.connection, BUS_SERVICE_NAME, flags);
+    r = sd_bus_request_name(server->bus->connection, BUS_SERVICE_NAME, flags);
     self->has_name = r >= 0;
     if (self->has_name)
         set_deadline(self); /* of the wait for the lock, if that is to follow */
@@ -240,7 +240,7 @@ request_name_again(Server *server)
     Ownership *self = server->ownership;
 
     if (self->request_name == NULL &&
-        sd_bus_request_name_async(server->bus.connection, &self->request_name, BUS_SERVICE_NAME,
+        sd_bus_request_name_async(server->bus->connection, &self->request_name, BUS_SERVICE_NAME,
                                   get_name_flags(self), on_name_requested, server) < 0)
         lifecycle_stop(server);
 }
@@ -262,7 +262,7 @@ ownership_on_name_changed(Server *server, const char *old_owner, const char *new
     Ownership *self = server->ownership;
     const char *own_name;
 
-    if (sd_bus_get_unique_name(server->bus.connection, &own_name) < 0)
+    if (sd_bus_get_unique_name(server->bus->connection, &own_name) < 0)
         return;
     if (g_str_equal(old_owner, own_name)) {
         on_name_lost(server);
@@ -290,8 +290,8 @@ ownership_release_name(Server *server)
     int r = 0;
 
     if (self->release_name == NULL)
-        r = sd_bus_release_name_async(server->bus.connection, &self->release_name, BUS_SERVICE_NAME,
-                                      on_name_released, server);
+        r = sd_bus_release_name_async(server->bus->connection, &self->release_name,
+                                      BUS_SERVICE_NAME, on_name_released, server);
     if (r < 0 && !sd_bus_wants_room(r))
         lifecycle_end(server, EXIT_FAILURE);
     return r >= 0;

@@ -25,7 +25,7 @@
 
 #include <glib.h>
 
-#include "server.h"
+#include "client.h"
 
 typedef struct {
     gboolean replace;            /* take the name from an instance that has this option too */

@@ -26,7 +26,7 @@ set_bus_error(GError **error, const char *what, int r)
 static int
 ask_driver(Server *server, const char *method, sd_bus_message **out_reply)
 {
-    return sd_bus_call_method(server->bus.connection, BUS_DRIVER_NAME, BUS_DRIVER_PATH,
+    return sd_bus_call_method(server->bus->connection, BUS_DRIVER_NAME, BUS_DRIVER_PATH,
                               BUS_DRIVER_INTERFACE, method, NULL, out_reply, "");
 }
 
@@ -138,9 +138,9 @@ catch_up(UserAgent *user_agent, GHashTable *names, GPtrArray *agents)
 static gboolean
 run_steps(Server *server, Recovery *self, GHashTable *names, GError **error)
 {
-    UserAgent *user_agent = &server->session.user_agent;
+    UserAgent *user_agent = &server->user_agent;
 
-    session_tick(&server->session);
+    server_tick(server);
     if (!state_read(self->state, error))
         return FALSE;
     g_clear_pointer(&self->agents, g_ptr_array_unref);
@@ -160,8 +160,8 @@ static void
 take_state(Server *server, Recovery *self)
 {
     server->state = g_steal_pointer(&self->state);
-    server->session.user_agent.has_room = has_room;
-    server->session.user_agent.has_room_data = server->state;
+    server->user_agent.has_room = has_room;
+    server->user_agent.has_room_data = server->state;
 }
 
 /* The signals of all changes are sent at the end of the turn. */
@@ -187,7 +187,7 @@ notify(Server *server, const Recovery *self)
 static void
 drop(Server *server, const Recovery *self)
 {
-    UserAgent *user_agent = &server->session.user_agent;
+    UserAgent *user_agent = &server->user_agent;
 
     user_agent_shut_down(user_agent);
     for (guint i = 0; i < self->agents->len; i++)
@@ -229,7 +229,7 @@ recovery_start(Server *server, State *state)
     server->recovery = self;
     self->state = state;
     self->agents = g_ptr_array_new();
-    r = sd_bus_call_method_async(server->bus.connection, &self->list_names, BUS_DRIVER_NAME,
+    r = sd_bus_call_method_async(server->bus->connection, &self->list_names, BUS_DRIVER_NAME,
                                  BUS_DRIVER_PATH, BUS_DRIVER_INTERFACE, "ListNames", on_names,
                                  server, "");
     if (r < 0)

@@ -37,7 +37,7 @@ static void
 end_malformed(Client *client)
 {
     g_debug("%s has sent a malformed packet", client->unique_name);
-    clock_tick(server_of(client));
+    clock_tick(client->server);
     dispatch_replace_agent(client);
     packet_socket_close(client, PACKET_CLOSED_MALFORMED);
 }
@@ -71,7 +71,7 @@ serve_message(Client *client)
 static void
 serve_socket(Client *client, guint n_messages, guint64 position)
 {
-    Turn *turn = &client->session->turn;
+    Turn *turn = &client->server->turn;
     const gboolean is_turn_over = turn_is_full(turn);
     gboolean has_more = TRUE;
 
@@ -107,7 +107,7 @@ gboolean
 scheduler_may_serve(const Client *client)
 {
     /* A client that was never identified has only called what sd-bus answers. */
-    if (!lifecycle_is_serving(server_of(client)) || client->admission != NULL ||
+    if (!lifecycle_is_serving(client->server) || client->admission != NULL ||
         !bus_channel.is_writable(client))
         return FALSE;
     return client->socket == NULL || (socket_channel.is_writable(client) &&
@@ -117,14 +117,14 @@ scheduler_may_serve(const Client *client)
 static void
 serve_deferred(Client *client, guint n_calls)
 {
-    Server *server = server_of(client);
+    Server *server = client->server;
 
-    while (n_calls-- > 0 && scheduler_may_serve(client) && !turn_is_full(&server->session.turn)) {
+    while (n_calls-- > 0 && scheduler_may_serve(client) && !turn_is_full(&server->turn)) {
         LockCall *call = call_queue_pop(&client->deferred);
 
         if (call == NULL)
             return;
-        turn_count_call(&server->session.turn, 0);
+        turn_count_call(&server->turn, 0);
         dispatch_call(client, &bus_channel, call);
         lock_call_free(call);
     }
@@ -135,7 +135,7 @@ serve_deferred(Client *client, guint n_calls)
 static void
 make_flood(Client *client)
 {
-    Server *server = server_of(client);
+    Server *server = client->server;
 
     g_info("%s has too many deferred calls; terminating its agent", client->unique_name);
     call_queue_clear(&client->deferred);
@@ -143,8 +143,8 @@ make_flood(Client *client)
     client->is_flood = TRUE;
     server->n_floods++;
     if (client->agent != NULL) {
-        clock_tick(server_of(client));
-        user_agent_replace(&client->session->user_agent, client->agent);
+        clock_tick(client->server);
+        user_agent_replace(&client->server->user_agent, client->agent);
         notify_effects(server);
     }
     packet_socket_close(client, 0);
@@ -159,7 +159,7 @@ find_greatest(const Server *server, const gsize *group)
     Client *other, *greatest = NULL;
     GHashTableIter iter;
 
-    g_hash_table_iter_init(&iter, server->session.clients);
+    g_hash_table_iter_init(&iter, server->clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&other))
         if ((group == NULL || other->deferred.group == group) &&
             (greatest == NULL || other->deferred.n_bytes > greatest->deferred.n_bytes))
@@ -172,15 +172,15 @@ find_greatest(const Server *server, const gsize *group)
 static Client *
 find_flood(Client *client)
 {
-    const Server *server = server_of(client);
-    const Limits *limits = &server->session.user_agent.limits;
+    const Server *server = client->server;
+    const Limits *limits = &server->user_agent.limits;
     LimitId limit;
 
     if (!call_queue_has_room(&client->deferred, 0, limits, &limit))
         return client;
     if (*client->deferred.group > limits->max[LIMIT_BYTES_WAITING_PER_UID])
         return find_greatest(server, client->deferred.group);
-    if (server->session.deferred.n_bytes > limits->max[LIMIT_BYTES_WAITING_TOTAL])
+    if (server->deferred.n_bytes > limits->max[LIMIT_BYTES_WAITING_TOTAL])
         return find_greatest(server, NULL);
     return NULL;
 }
@@ -190,7 +190,7 @@ scheduler_defer(Client *client, const LockCall *call)
 {
     Client *flood;
 
-    call_queue_push(&client->deferred, call, &client->session->user_agent.limits);
+    call_queue_push(&client->deferred, call, &client->server->user_agent.limits);
     if (flow_control_is_full(client->flow)) {
         flow_control_ask(client->flow);
         if (client->deferred.calls.length == 1)
@@ -206,10 +206,10 @@ static void
 forgive_flood(Client *client)
 {
     if (!client->is_flood || flow_control_is_full(client->flow) ||
-        !lifecycle_is_serving(server_of(client)))
+        !lifecycle_is_serving(client->server))
         return;
     client->is_flood = FALSE;
-    server_of(client)->n_floods--;
+    client->server->n_floods--;
 }
 
 /* ---- disconnect of a client, and shutdown */
@@ -232,7 +232,7 @@ serve_last_calls(Client *client)
         serve_socket(client, CALLS_PER_TURN, G_MAXUINT64);
     serve_deferred(client, CALLS_PER_TURN);
     if (client->socket != NULL || !call_queue_is_empty(&client->deferred))
-        turn_make_runnable(&client->session->turn, client);
+        turn_make_runnable(&client->server->turn, client);
     else if (client->is_gone)
         admission_remove_client(client);
 }
@@ -242,7 +242,7 @@ serve_last_calls(Client *client)
 void
 scheduler_on_disconnected(Server *server, const char *unique_name)
 {
-    Client *client = session_find_client(&server->session, unique_name);
+    Client *client = server_find_client(server, unique_name);
 
     if (client == NULL)
         return;
@@ -268,13 +268,13 @@ scheduler_end_all(Server *server)
     GHashTableIter iter;
     Client *client;
 
-    g_hash_table_iter_init(&iter, server->session.clients);
+    g_hash_table_iter_init(&iter, server->clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client)) {
         if (client->is_ending)
             continue;
         if (client->agent != NULL) {
             begin_end(client);
-            turn_make_runnable(&server->session.turn, client);
+            turn_make_runnable(&server->turn, client);
         } else {
             flow_control_exempt(client->flow); /* it may be identified later */
         }
@@ -297,22 +297,22 @@ run_client(Client *client)
     watches_notify_missed(client);
     serve_deferred(client, CALLS_PER_TURN);
     if (!call_queue_is_empty(&client->deferred) && scheduler_may_serve(client))
-        turn_make_runnable(&client->session->turn, client);
+        turn_make_runnable(&client->server->turn, client);
 }
 
 /* While the bus accepts no messages, no client is run. */
 static gboolean
 may_run_clients(const Server *server)
 {
-    return server->session.turn.runnable.length > 0 &&
-           (!outbox_is_backed_up(&server->bus.outbox) || lifecycle_is_draining(server));
+    return server->turn.runnable.length > 0 &&
+           (!outbox_is_backed_up(&server->bus->outbox) || lifecycle_is_draining(server));
 }
 
 /* In a turn of its own, so that the sockets have theirs. */
 static void
 run_clients(Server *server)
 {
-    Turn *turn = &server->session.turn;
+    Turn *turn = &server->turn;
     guint n_clients = MIN(turn->runnable.length, CLIENTS_PER_TURN);
 
     if (!may_run_clients(server))
@@ -353,9 +353,9 @@ bus_is_quiet(const Server *server)
 {
     uint64_t ready_us;
 
-    return !outbox_is_backed_up(&server->bus.outbox) &&
-           sd_bus_get_timeout(server->bus.connection, &ready_us) >= 0 && ready_us != 0 &&
-           sd_bus_get_events(server->bus.connection) == POLLIN;
+    return !outbox_is_backed_up(&server->bus->outbox) &&
+           sd_bus_get_timeout(server->bus->connection, &ready_us) >= 0 && ready_us != 0 &&
+           sd_bus_get_events(server->bus->connection) == POLLIN;
 }
 
 /* Returns BUSY_WAIT_MS, or less if the time-out of a request expires before. */
@@ -376,12 +376,12 @@ serve_busy_sockets(Server *server)
 {
     gint64 now_us = g_get_monotonic_time();
     const gint64 until_us = now_us + BUSY_US;
-    const int bus_fd = sd_bus_get_fd(server->bus.connection);
+    const int bus_fd = sd_bus_get_fd(server->bus->connection);
 
     if (bus_fd < 0) /* the bus has closed the connection */
         return;
     packet_sockets_add_other_fd(server->sockets, bus_fd);
-    while (server->session.turn.runnable.length == 0 && bus_is_quiet(server) && now_us < until_us &&
+    while (server->turn.runnable.length == 0 && bus_is_quiet(server) && now_us < until_us &&
            serve_sockets(server, get_busy_wait_ms(server, now_us))) {
         server_end_turn(server);
         if (packet_sockets_is_other_ready(server->sockets))

@@ -3,10 +3,26 @@
 
 #include "server.h"
 
+#include <stdlib.h>
+
+#include "admission.h"
+#include "clock.h"
+#include "cluster-calls.h"
 #include "cluster.h"
+#include "intake.h"
+#include "interfaces.h"
+#include "late-replies.h"
 #include "lifecycle.h"
+#include "name-owner-changes.h"
 #include "notifications.h"
+#include "recovery.h"
+#include "scheduler.h"
+#include "sd-bus-source.h"
+#include "sleep.h"
 #include "state.h"
+#include "watches.h"
+
+/* ---- turns */
 
 static void
 write_demands(const Server *server)
@@ -31,32 +47,136 @@ commit(gpointer data)
 }
 
 void
-server_init(Server *server, sd_bus *connection, const Limits *limits)
-{
-    session_init(&server->session, limits);
-    turn_init(&server->session.turn, commit, server);
-    bus_init(&server->bus, connection, &server->session);
-    server->sockets = packet_sockets_new(&server->session);
-    server->verbose = g_log_get_debug_enabled();
-}
-
-void
-server_fini(Server *server)
-{
-    session_fini(&server->session);
-    packet_sockets_free(server->sockets);
-    bus_fini(&server->bus);
-}
-
-void
 server_end_turn(Server *server)
 {
     gint64 next_ms;
 
-    if (outbox_is_backed_up(&server->bus.outbox))
-        turn_add_output(&server->bus.outbox.output, 0); /* queued messages may be sendable again */
-    turn_end(&server->session.turn);
-    server->after_turn(server);
-    next_ms = user_agent_get_next_deadline_ms(&server->session.user_agent);
+    if (outbox_is_backed_up(&server->bus->outbox))
+        turn_add_output(&server->bus->outbox.output, 0); /* queued messages may be sendable again */
+    turn_end(&server->turn);
+    flow_controls_send_pings(&server->bus->flow);
+    lifecycle_end_turn(server);
+    next_ms = user_agent_get_next_deadline_ms(&server->user_agent);
     g_source_set_ready_time(server->deadline_source, next_ms < 0 ? -1 : next_ms * 1000);
+}
+
+int
+server_run(Server *server)
+{
+    const Lifecycle *lifecycle = server->lifecycle;
+
+    while (lifecycle->state != LIFECYCLE_ENDED) {
+        g_main_context_iteration(NULL, TRUE);
+        if (lifecycle->state != LIFECYCLE_ENDED)
+            server_end_turn(server);
+    }
+    return lifecycle->exit_status;
+}
+
+/* ---- the connection to the bus */
+
+static gboolean
+may_read(gpointer data)
+{
+    const Server *server = data;
+
+    return !outbox_is_backed_up(&server->bus->outbox) && !turn_is_full(&server->turn);
+}
+
+static void
+on_closed(gpointer data)
+{
+    lifecycle_bus_lost(data);
+}
+
+static const SdBusSourceHooks bus_hooks = {
+    .may_read = may_read,
+    .on_closed = on_closed,
+};
+
+void
+server_start(Server *server)
+{
+    sd_bus *bus = server->bus->connection;
+    int r;
+
+    if ((r = sd_bus_add_filter(bus, NULL, intake_on_message, server)) < 0 ||
+        (r = interfaces_export(server->bus, cluster_calls_get_info, server)) < 0 ||
+        (r = name_owner_changes_subscribe(server)) < 0) {
+        lifecycle_fail(server, "Can't serve on the bus: %s", g_strerror(-r));
+        return;
+    }
+    if (server->cluster != NULL)
+        sleep_watch(server);
+    ownership_take(server);
+    server->bus_source = sd_bus_source_attach(bus, NULL, &bus_hooks, server, NULL);
+}
+
+/* ---- */
+
+Server *
+server_new(sd_bus *bus, const Limits *limits, const ServerOptions *options)
+{
+    Server *server = g_new0(Server, 1);
+
+    server_init(server, limits);
+    server->client_free = admission_free_client;
+    server->verbose = g_log_get_debug_enabled();
+    turn_init(&server->turn, commit, server);
+    server->bus = g_new0(Bus, 1);
+    bus_init(server->bus, bus, server);
+    server->sockets = packet_sockets_new(server);
+    server->watches = watches_new();
+    server->late_replies = late_replies_new();
+    server->lifecycle = lifecycle_new(options->idle_exit_secs);
+    server->ownership = ownership_new(&options->ownership);
+    clock_start(server);
+    scheduler_start(server);
+    return server;
+}
+
+void
+server_set_cluster(Server *server, ClusterConfig *config, const char *socket_path)
+{
+    cluster_calls_init(server, config, socket_path);
+}
+
+/* Ends all requests in the core without notifications. */
+static void
+end_requests(Server *server)
+{
+    GHashTableIter iter;
+    Client *client;
+
+    user_agent_shut_down(&server->user_agent);
+    g_hash_table_iter_init(&iter, server->clients);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
+        if (client->agent != NULL)
+            user_agent_lose(&server->user_agent, client->agent);
+}
+
+void
+server_free(Server *server)
+{
+    if (server->bus_source != NULL)
+        g_source_destroy(server->bus_source);
+    g_clear_pointer(&server->bus_source, g_source_unref);
+    /* First, since a successor may be waiting for its lock. And what ends below has not ended for
+     * the clients. */
+    recovery_free(server);
+    ownership_free(server->ownership);
+    g_clear_pointer(&server->state, state_free);
+    sleep_free(server);
+    cluster_calls_fini(server);
+    end_requests(server);
+    late_replies_free(server->late_replies);
+    clock_stop(server);
+    server_fini(server);
+    packet_sockets_free(server->sockets);
+    bus_fini(server->bus);
+    g_free(server->bus);
+    scheduler_stop(server);
+    watches_free(server->watches);
+    lifecycle_free(server->lifecycle);
+    g_free(server);
 }

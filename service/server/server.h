@@ -1,66 +1,46 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The data that all parts of the server share: the session with the core, the bus, and the lock
- * sockets; and the end of a turn. service.c creates and frees the parts with separate data
- * (watches, lifecycle, state). */
+/* The server, which is the service on one bus: creates and connects its parts, and owns them.
+ *
+ * The path of a call: intake (bus) or scheduler (lock sockets) -> dispatch -> core -> notifications
+ * (effects to the store and to messages) -> end of the turn (commit, send). Everything runs in the
+ * default main context. client.h has the struct. */
 
 #pragma once
 
 #include "bus.h"
 #include "client.h"
+#include "cluster-config.h"
+#include "limit-accounts.h"
+#include "ownership.h"
 #include "packet-socket.h"
+#include "sd-bus.h"
 
-typedef struct Cluster Cluster;
-typedef struct ClusterCalls ClusterCalls;
-typedef struct LateReplies LateReplies;
-typedef struct Lifecycle Lifecycle;
-typedef struct Ownership Ownership;
-typedef struct Recovery Recovery;
-typedef struct Sleep Sleep;
-typedef struct State State;
-typedef struct Watches Watches;
+typedef struct {
+    OwnershipOptions ownership;
+    double idle_exit_secs; /* 0: never */
+} ServerOptions;
 
-typedef struct Server Server;
-struct Server {
-    Session session; /* the first member: see server_of() */
-    Bus bus;
-    PacketSockets *sockets;
-    Watches *watches;
-    LateReplies *late_replies;
-    Lifecycle *lifecycle;
-    Ownership *ownership;
-    Recovery *recovery;          /* NULL unless the state is being restored */
-    State *state;                /* the stored state; NULL: none */
-    Cluster *cluster;            /* buckets of several hosts; NULL: this host is not configured */
-    Sleep *sleep;                /* NULL if `cluster` is */
-    ClusterCalls *cluster_calls; /* NULL if `cluster` is */
-    GSource *deadline_source;    /* a timer for the next time-out of a request: clock.h */
-    GSource *scheduler;          /* see scheduler.h */
-    sd_bus_slot *disconnected;   /* these two: name-owner-changes.h */
-    sd_bus_slot *owner_changed;
-    guint n_unidentified; /* number of clients that are being identified */
-    guint n_floods;       /* number of clients that are treated as flooding */
-    gboolean verbose;     /* log each call */
-    void (*after_turn)(Server *server);
-};
+/* Takes the reference to `bus`, which must be connected or connecting. */
+Server *server_new(sd_bus *bus, const Limits *limits, const ServerOptions *options);
+void server_free(Server *server);
 
-/* Returns the server of a client. */
-static inline Server *
-server_of(const Client *client)
-{
-    return (Server *)client->session;
-}
+/* Serves the buckets of a cluster; takes `config`. To be called before server_start(). */
+void server_set_cluster(Server *server, ClusterConfig *config, const char *socket_path);
 
-/* Takes the reference to `connection`. */
-void server_init(Server *server, sd_bus *connection, const Limits *limits);
-void server_fini(Server *server);
+/* Begins to serve on the bus: see lifecycle.h. May block for some answers of the bus. If that
+ * fails, the reason is logged, and server_run() returns immediately. */
+void server_start(Server *server);
 
-/* Commits the changes of the turn, sends its output, and sets the timer for the next time-out.
+/* Runs until the service has ended. Returns the exit status of the process. */
+int server_run(Server *server);
+
+/* Ends a turn: commits its changes, sends its output, and sets the timer for the next time-out.
  *
- * A turn is one iteration of the main loop (service_run). Exceptions: in one dispatch, the
- * scheduler ends a turn between runnable clients and lock sockets, and one after each round of busy
- * sockets. Within a turn, turn_flush() is called where output has to be sent before something else:
- * before a lock socket is closed, before sd-bus replies to a call itself, and before the machine is
- * suspended. */
+ * A turn is one iteration of the main loop, which server_run() ends. Exceptions: in one dispatch,
+ * the scheduler ends a turn between runnable clients and lock sockets, and one after each round of
+ * busy sockets. Within a turn, turn_flush() is called where output has to be sent before something
+ * else: before a lock socket is closed, before sd-bus replies to a call itself, and before the
+ * machine is suspended. */
 void server_end_turn(Server *server);

@@ -57,7 +57,7 @@ inhibit(Server *server)
     Sleep *self = server->sleep;
 
     g_clear_pointer(&self->inhibit, sd_bus_slot_unref);
-    sd_bus_call_method_async(server->bus.connection, &self->inhibit, LOGIND_NAME, LOGIND_PATH,
+    sd_bus_call_method_async(server->bus->connection, &self->inhibit, LOGIND_NAME, LOGIND_PATH,
                              LOGIND_INTERFACE, "Inhibit", on_inhibited, server, "ssss", "sleep",
                              "weblocksd", "locks that are shared with other machines end before",
                              "delay");
@@ -96,7 +96,7 @@ sleep_on_signal(Server *server, sd_bus_message *signal)
     }
     clock_tick(server);
     cluster_lose_all(server->cluster);
-    turn_flush(&server->session.turn); /* before the machine is suspended */
+    turn_flush(&server->turn); /* before the machine is suspended */
     allow(self);
 }
 
@@ -111,7 +111,7 @@ void
 sleep_watch(Server *server)
 {
     Sleep *self = g_new0(Sleep, 1);
-    sd_bus *bus = server->bus.connection;
+    sd_bus *bus = server->bus->connection;
 
     self->fd = -1;
     server->sleep = self;

@@ -37,7 +37,7 @@ get_subject(const Client *client, const LockManager *manager)
 static void
 remove_watch(Watch *watch)
 {
-    Watches *watches = server_of(watch->client)->watches;
+    Watches *watches = watch->client->server->watches;
     gconstpointer subject = get_subject(watch->client, watch->manager);
     GQueue *queue = g_hash_table_lookup(watches->by_subject, subject);
 
@@ -54,7 +54,7 @@ remove_watch(Watch *watch)
 static void
 add_watch(Client *client, LockManager *manager)
 {
-    Watches *watches = server_of(client)->watches;
+    Watches *watches = client->server->watches;
     gconstpointer subject = get_subject(client, manager);
     GQueue *queue = g_hash_table_lookup(watches->by_subject, subject);
     Watch *watch = g_new0(Watch, 1);
@@ -100,7 +100,7 @@ end_watch(Watch *watch)
 LockResult
 watches_set(Client *client, LockManager *manager, gboolean enable)
 {
-    const Limits *limits = &client->session->user_agent.limits;
+    const Limits *limits = &client->server->user_agent.limits;
     Watch *watch = find_watch(client, manager);
     LimitId limit;
 
@@ -138,8 +138,8 @@ get_watches(const Server *server, gconstpointer subject)
 static gboolean
 has_room(const Server *server)
 {
-    return server->session.turn.n_bytes <= SIGNAL_BYTES_MAX &&
-           server->bus.outbox.n_bytes <= SIGNAL_BYTES_MAX;
+    return server->turn.n_bytes <= SIGNAL_BYTES_MAX &&
+           server->bus->outbox.n_bytes <= SIGNAL_BYTES_MAX;
 }
 
 /* Whether one more signal may be sent to this watcher; if not, it is counted as dropped. */
@@ -148,7 +148,7 @@ admit(Watch *watch)
 {
     Client *client = watch->client;
 
-    if (has_room(server_of(client)) && flow_control_admit_watched(client->flow))
+    if (has_room(client->server) && flow_control_admit_watched(client->flow))
         return TRUE;
     watch->n_missed++;
     flow_control_ask(client->flow);

@@ -9,12 +9,12 @@ static void
 client_free(gpointer data)
 {
     Client *client = data;
-    Session *session = client->session;
+    Server *server = client->server;
 
-    session->client_free(client);
+    server->client_free(client);
     call_queue_clear(&client->deferred);
     if (client->in_runnable.data != NULL)
-        g_queue_unlink(&session->turn.runnable, &client->in_runnable);
+        g_queue_unlink(&server->turn.runnable, &client->in_runnable);
     if (client->agent != NULL) {
         client->agent->server_data = NULL;
         agent_unref(client->agent);
@@ -25,51 +25,51 @@ client_free(gpointer data)
 }
 
 void
-session_init(Session *session, const Limits *limits)
+server_init(Server *server, const Limits *limits)
 {
-    user_agent_init(&session->user_agent, limits);
-    session->clients = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, client_free);
+    user_agent_init(&server->user_agent, limits);
+    server->clients = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, client_free);
 }
 
 void
-session_fini(Session *session)
+server_fini(Server *server)
 {
-    effects_clear(&session->user_agent.effects);
-    g_hash_table_remove_all(session->clients);
-    g_hash_table_unref(session->clients);
-    user_agent_fini(&session->user_agent);
+    effects_clear(&server->user_agent.effects);
+    g_hash_table_remove_all(server->clients);
+    g_hash_table_unref(server->clients);
+    user_agent_fini(&server->user_agent);
 }
 
 void
-session_tick(Session *session)
+server_tick(Server *server)
 {
-    user_agent_set_time(&session->user_agent, g_get_monotonic_time(), g_get_real_time());
+    user_agent_set_time(&server->user_agent, g_get_monotonic_time(), g_get_real_time());
 }
 
 Client *
-session_find_client(const Session *session, const char *unique_name)
+server_find_client(const Server *server, const char *unique_name)
 {
-    return g_hash_table_lookup(session->clients, unique_name);
+    return g_hash_table_lookup(server->clients, unique_name);
 }
 
 Client *
-session_add_client(Session *session, const char *unique_name, const Channel *channel)
+server_add_client(Server *server, const char *unique_name, const Channel *channel)
 {
     Client *client = g_new0(Client, 1);
 
-    client->session = session;
+    client->server = server;
     client->unique_name = g_strdup(unique_name);
     client->channel = client->default_channel = channel;
-    call_queue_init(&client->deferred, &session->deferred);
+    call_queue_init(&client->deferred, &server->deferred);
     g_queue_init(&client->watches);
-    g_hash_table_insert(session->clients, client->unique_name, client);
+    g_hash_table_insert(server->clients, client->unique_name, client);
     return client;
 }
 
 void
-session_remove_client(Client *client)
+server_remove_client(Client *client)
 {
-    g_hash_table_remove(client->session->clients, client->unique_name);
+    g_hash_table_remove(client->server->clients, client->unique_name);
 }
 
 void

@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A client, which is a connection to the bus, and the session: all clients, the core and the turn.
+/* A client, which is a connection to the bus, and the server: all clients, the core and the turn.
  * These are what the bus layer and the socket layer share.
  *
  * A client exists from the first call of its unique name until the name disconnects from the bus.
  * Its agent is created when it has been identified. Other layers store their data for the client
- * behind opaque pointers. The session owns its clients; a client owns a reference to its agent. */
+ * or the server behind opaque pointers. The server owns its clients; a client owns a reference to
+ * its agent. */
 
 #pragma once
 
@@ -20,20 +21,50 @@
 
 typedef struct Admission Admission;
 typedef struct Bus Bus;
+typedef struct Cluster Cluster;
+typedef struct ClusterCalls ClusterCalls;
 typedef struct FlowControl FlowControl;
+typedef struct LateReplies LateReplies;
+typedef struct Lifecycle Lifecycle;
+typedef struct Ownership Ownership;
 typedef struct PacketSocket PacketSocket;
+typedef struct PacketSockets PacketSockets;
+typedef struct Recovery Recovery;
+typedef struct Sleep Sleep;
+typedef struct State State;
+typedef struct Watches Watches;
 
-typedef struct Session {
+typedef struct Server Server;
+struct Server {
     UserAgent user_agent;
     Turn turn;
-    GHashTable *clients;                 /* unique name -> Client, owned */
-    CallQueueTotals deferred;            /* of all clients */
-    Bus *bus;                            /* borrowed; of dbus/bus.c */
+    GHashTable *clients;      /* unique name -> Client, owned */
+    CallQueueTotals deferred; /* of all clients */
+    guint n_unidentified;     /* number of clients that are being identified */
+    guint n_floods;           /* number of clients that are treated as flooding */
+    gboolean verbose;         /* log each call */
+
+    /* The other parts are owned by server/server.c, which creates and frees them. */
+    Bus *bus;               /* of dbus/bus.c */
+    PacketSockets *sockets; /* of socket/packet-socket.c */
+    Cluster *cluster;     /* of cluster/cluster.c: buckets of several hosts; NULL: not configured */
+    State *state;         /* of state/state.c: the stored state; NULL: none */
+    Lifecycle *lifecycle; /* these: of server/ */
+    Ownership *ownership;
+    Recovery *recovery; /* NULL unless the state is being restored */
+    Watches *watches;
+    LateReplies *late_replies;
+    ClusterCalls *cluster_calls; /* NULL if `cluster` is */
+    Sleep *sleep;                /* NULL if `cluster` is */
+    GSource *deadline_source;    /* a timer for the next time-out of a request: clock.h */
+    GSource *scheduler;          /* see scheduler.h */
+    GSource *bus_source;
+
     void (*client_free)(Client *client); /* frees the data of higher layers */
-} Session;
+};
 
 struct Client {
-    Session *session; /* borrowed */
+    Server *server; /* borrowed */
     char *unique_name;
     Agent *agent;           /* NULL until identified; its server_data is this client */
     const Channel *channel; /* for events: that of its lock socket if one is open */
@@ -53,19 +84,20 @@ struct Client {
     PacketSocket *socket; /* of socket/packet-socket.c; NULL: none is open */
 };
 
-void session_init(Session *session, const Limits *limits);
+/* Initializes and frees this layer's part: the core, the clients and their calls. */
+void server_init(Server *server, const Limits *limits);
 
 /* Frees all clients; the user agent must have no request left. */
-void session_fini(Session *session);
+void server_fini(Server *server);
 
 /* Sets the core's time. Has to be called before every operation of the core. */
-void session_tick(Session *session);
+void server_tick(Server *server);
 
-Client *session_find_client(const Session *session, const char *unique_name);
+Client *server_find_client(const Server *server, const char *unique_name);
 
 /* Adds a client with a new unique name. Returns it, borrowed. */
-Client *session_add_client(Session *session, const char *unique_name, const Channel *channel);
-void session_remove_client(Client *client);
+Client *server_add_client(Server *server, const char *unique_name, const Channel *channel);
+void server_remove_client(Client *client);
 
 /* Sets the client's agent; takes a new reference to it. */
 void client_set_agent(Client *client, Agent *agent);

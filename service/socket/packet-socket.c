@@ -27,7 +27,7 @@
 #define EVENTS_MAX 64
 
 struct PacketSockets {
-    Session *session; /* borrowed */
+    Server *server; /* borrowed */
     int epoll_fd;
     gboolean is_other_ready;
     GQueue to_visit;        /* of PacketSocket, by PacketSocket.in_to_visit; served from the head */
@@ -62,11 +62,11 @@ struct PacketSocket {
 /* ---- all sockets */
 
 PacketSockets *
-packet_sockets_new(Session *session)
+packet_sockets_new(Server *server)
 {
     PacketSockets *self = g_new0(PacketSockets, 1);
 
-    self->session = session;
+    self->server = server;
     self->name = g_string_new(NULL);
     self->why = g_string_new(NULL);
     g_queue_init(&self->to_visit);
@@ -142,7 +142,7 @@ on_accepted(PacketSocket *self)
 {
     if (self->rest != NULL)
         visit(self);
-    turn_make_runnable(&self->all->session->turn, self->client);
+    turn_make_runnable(&self->all->server->turn, self->client);
 }
 
 /* Sends as much of `out` as the kernel accepts. */
@@ -484,7 +484,7 @@ packet_socket_open(PacketSockets *all, Client *client, int *out_fd)
         g_free(self);
         return FALSE;
     }
-    self->output = (TurnOutput){.turn = &all->session->turn, .flush = flush};
+    self->output = (TurnOutput){.turn = &all->server->turn, .flush = flush};
     self->all = all;
     self->client = client;
     self->fd = fds[0];
@@ -494,7 +494,7 @@ packet_socket_open(PacketSockets *all, Client *client, int *out_fd)
     client->socket = self;
     client->socket_barrier = 0; /* from now on a position in this socket */
     client->channel = &socket_channel;
-    encode_packet_live(self->out, client->agent, all->session->user_agent.now_us);
+    encode_packet_live(self->out, client->agent, all->server->user_agent.now_us);
     put(self, self->out->len);
     *out_fd = fds[1];
     return TRUE;

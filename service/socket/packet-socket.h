@@ -30,7 +30,7 @@ typedef struct PacketSockets PacketSockets;
 /* The channel of clients with an open socket. */
 extern const Channel socket_channel;
 
-PacketSockets *packet_sockets_new(Session *session);
+PacketSockets *packet_sockets_new(Server *server);
 
 /* All sockets must be closed. */
 void packet_sockets_free(PacketSockets *self);

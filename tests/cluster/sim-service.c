@@ -24,7 +24,7 @@
 /* A process, from its start to its end. */
 struct SimService {
     SimHost *host;
-    Session session;
+    Server server;
     Cluster *cluster; /* NULL: it was killed; the rest is what it has stored */
     gint64 deadline_us;
     Agent *agents[SIM_CLIENTS];
@@ -115,7 +115,7 @@ use_up_tokens(const SimHost *host, const LockRequest *request)
 static void
 report_effects(SimService *service)
 {
-    Effects *effects = &service->session.user_agent.effects;
+    Effects *effects = &service->server.user_agent.effects;
     SimHost *host = service->host;
 
     for (guint i = 0; i < effects_get_length(effects); i++) {
@@ -145,7 +145,7 @@ tick(gpointer data)
     SimService *service = data;
     gint64 now_us = service->host->loop->now_us;
 
-    user_agent_set_time(&service->session.user_agent, now_us, now_us);
+    user_agent_set_time(&service->server.user_agent, now_us, now_us);
     cluster_check_lease(service->cluster);
     report_effects(service);
 }
@@ -158,21 +158,21 @@ on_expiry(gpointer data)
     service->expiry_timer = 0;
     service->expiry_ms = -1;
     tick(service);
-    user_agent_expire(&service->session.user_agent);
+    user_agent_expire(&service->server.user_agent);
     return G_SOURCE_REMOVE;
 }
 
 void
 sim_service_end_turn(SimService *service)
 {
-    gint64 next_ms = user_agent_get_next_deadline_ms(&service->session.user_agent);
+    gint64 next_ms = user_agent_get_next_deadline_ms(&service->server.user_agent);
 
     if (service->cluster == NULL)
         return;
     report_effects(service);
     cluster_write_demands(service->cluster);
     service->deadline_us = cluster_get_deadline_us(service->cluster);
-    turn_flush(&service->session.turn);
+    turn_flush(&service->server.turn);
     if (next_ms == service->expiry_ms)
         return;
     g_clear_handle_id(&service->expiry_timer, g_source_remove);
@@ -205,7 +205,7 @@ sim_service_new(SimHost *host)
     static const PrincipalIdentity identity = {1000, PRINCIPAL_UNSANDBOXED, ""};
     gint64 now_us = host->loop->now_us;
     SimService *service = g_new0(SimService, 1);
-    UserAgent *user_agent = &service->session.user_agent;
+    UserAgent *user_agent = &service->server.user_agent;
     ClusterConfig *config = g_new0(ClusterConfig, 1);
     g_autofree char *path = g_strdup_printf("%u", host->number);
     Principal *principal;
@@ -214,15 +214,15 @@ sim_service_new(SimHost *host)
     limits_init(&limits);
     service->host = host;
     service->expiry_ms = -1;
-    session_init(&service->session, &limits);
-    turn_init(&service->session.turn, ignore, NULL);
+    server_init(&service->server, &limits);
+    turn_init(&service->server.turn, ignore, NULL);
     user_agent_set_time(user_agent, now_us, now_us);
     principal = principal_get(user_agent, &identity);
     for (guint i = 0; i < SIM_CLIENTS; i++)
         service->agents[i] = agent_restore(principal, "client", host->asked->len);
     principal_unref(principal);
     config->buckets = g_ptr_array_new();
-    service->cluster = cluster_new(&service->session, config, path, &cluster_functions, service);
+    service->cluster = cluster_new(&service->server, config, path, &cluster_functions, service);
     return service;
 }
 
@@ -238,10 +238,10 @@ sim_service_free(SimService *service)
 {
     stop(service);
     for (guint i = 0; i < SIM_CLIENTS; i++) {
-        user_agent_terminate(&service->session.user_agent, service->agents[i]);
+        user_agent_terminate(&service->server.user_agent, service->agents[i]);
         agent_unref(service->agents[i]);
     }
-    session_fini(&service->session);
+    server_fini(&service->server);
     g_free(service);
 }
 
@@ -286,7 +286,7 @@ on_start(gpointer data)
 
     host->service = service;
     restore(service, earlier);
-    user_agent_expire(&service->session.user_agent);
+    user_agent_expire(&service->server.user_agent);
     cluster_begin(service->cluster, earlier->deadline_us);
     sim_service_free(earlier);
 }
@@ -381,11 +381,11 @@ sim_host_kill_client(SimHost *host, guint client)
     if (service->cluster == NULL)
         return;
     tick(service);
-    user_agent_replace(&service->session.user_agent, service->agents[client]);
+    user_agent_replace(&service->server.user_agent, service->agents[client]);
 }
 
 guint
 sim_host_get_n_requests(const SimHost *host)
 {
-    return user_agent_get_n_requests(&host->service->session.user_agent);
+    return user_agent_get_n_requests(&host->service->server.user_agent);
 }

@@ -20,13 +20,13 @@ accounts_check(const Server *server)
 
     if (n_turns++ % CHECK_EVERY != 0)
         return;
-    audit_init(&audit, &server->session.user_agent);
-    g_hash_table_iter_init(&iter, server->session.clients);
+    audit_init(&audit, &server->user_agent);
+    g_hash_table_iter_init(&iter, server->clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
         if (client->agent != NULL)
             audit_count(&audit, client->agent->principal->account, CHARGE_WATCH,
                         client->watches.length);
-    wrong = audit_compare(&audit, &server->session.user_agent);
+    wrong = audit_compare(&audit, &server->user_agent);
     audit_fini(&audit);
     if (wrong != NULL)
         g_error("A sum is wrong: %s", wrong);

@@ -12,16 +12,12 @@
 #include "service/core/principal.h"
 #include "service/dbus/interfaces.h"
 #include "service/server/admission.h"
-#include "service/server/clock.h"
 #include "service/server/cluster-calls.h"
 #include "service/server/intake.h"
-#include "service/server/late-replies.h"
 #include "service/server/lifecycle.h"
 #include "service/server/name-owner-changes.h"
-#include "service/server/notifications.h"
-#include "service/server/ownership.h"
 #include "service/server/scheduler.h"
-#include "service/server/watches.h"
+#include "service/server/server.h"
 #include "tests/fuzz/fuzz-bus.h"
 #include "tests/lib/audit.h"
 
@@ -41,73 +37,37 @@ epoll_wait(int epoll_fd, struct epoll_event *events, int max, int timeout_ms)
 }
 
 static void
-after_turn(Server *server)
-{
-    flow_controls_send_pings(&server->bus.flow);
-}
-
-static void
 start_server(SocketWorld *world)
 {
-    Server *server = &world->server;
+    const ServerOptions options = {.ownership = {0}};
     Limits limits;
     sd_bus *bus;
 
     limits_init(&limits);
     bus = fuzz_bus_new(&world->bus_fd);
-    server_init(server, bus, &limits);
-    server->session.client_free = admission_free_client;
-    server->after_turn = after_turn;
-    server->watches = watches_new();
-    server->late_replies = late_replies_new();
-    server->lifecycle = lifecycle_new(0);
-    server->lifecycle->state = LIFECYCLE_RUNNING;
-    server->ownership = ownership_new(&(OwnershipOptions){0});
-    clock_start(server);
-    scheduler_start(server);
-    if (sd_bus_add_filter(bus, NULL, intake_on_message, server) < 0 ||
-        interfaces_export(&server->bus, cluster_calls_get_info, server) < 0 ||
-        name_owner_changes_subscribe(server) < 0)
+    world->server = server_new(bus, &limits, &options);
+    world->server->lifecycle->state = LIFECYCLE_RUNNING;
+    if (sd_bus_add_filter(bus, NULL, intake_on_message, world->server) < 0 ||
+        interfaces_export(world->server->bus, cluster_calls_get_info, world->server) < 0 ||
+        name_owner_changes_subscribe(world->server) < 0)
         g_error("No interfaces");
-}
-
-/* As in service.c. */
-static void
-stop_server(SocketWorld *world)
-{
-    Server *server = &world->server;
-    GHashTableIter iter;
-    Client *client;
-
-    name_owner_changes_unsubscribe(server);
-    user_agent_shut_down(&server->session.user_agent);
-    g_hash_table_iter_init(&iter, server->session.clients);
-    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
-        user_agent_lose(&server->session.user_agent, client->agent);
-    lifecycle_free(server->lifecycle);
-    ownership_free(server->ownership);
-    clock_stop(server);
-    server_fini(server);
-    scheduler_stop(server);
-    watches_free(server->watches);
-    late_replies_free(server->late_replies);
 }
 
 static void
 check_sums(const SocketWorld *world)
 {
-    const Session *session = &world->server.session;
+    const Server *server = world->server;
     g_autofree char *wrong = NULL;
     GHashTableIter iter;
     const Client *client;
     Audit audit;
 
-    audit_init(&audit, &session->user_agent);
-    g_hash_table_iter_init(&iter, session->clients);
+    audit_init(&audit, &server->user_agent);
+    g_hash_table_iter_init(&iter, server->clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
         audit_count(&audit, client->agent->principal->account, CHARGE_WATCH,
                     client->watches.length);
-    wrong = audit_compare(&audit, &session->user_agent);
+    wrong = audit_compare(&audit, &server->user_agent);
     audit_fini(&audit);
     g_assert_cmpstr(wrong, ==, NULL);
 }
@@ -131,7 +91,7 @@ send_by_bus(SocketWorld *world, GDBusMessage *message, const char *sender)
         if (n > 0)
             at += (gsize)n;
         else
-            sd_bus_process(world->server.bus.connection, NULL);
+            sd_bus_process(world->server->bus->connection, NULL);
     }
 }
 
@@ -274,10 +234,10 @@ read_bus(SocketWorld *world)
 static gboolean
 serve_once(SocketWorld *world)
 {
-    Server *server = &world->server;
+    Server *server = world->server;
     gboolean has_done = FALSE;
 
-    while (sd_bus_process(server->bus.connection, NULL) > 0)
+    while (sd_bus_process(server->bus->connection, NULL) > 0)
         has_done = TRUE;
     has_done |= g_main_context_iteration(NULL, FALSE);
     server_end_turn(server);
@@ -293,7 +253,7 @@ serve_once(SocketWorld *world)
 static void
 check_party(const SocketWorld *world, const Party *party)
 {
-    const Client *client = session_find_client(&world->server.session, party->name);
+    const Client *client = server_find_client(world->server, party->name);
 
     g_assert_true((client != NULL) == party->is_there);
     if (client == NULL || party->is_deaf || party->n_calls > PARTY_CALLS_MAX)
@@ -331,14 +291,14 @@ void
 socket_world_come_back(SocketWorld *world, Party *party)
 {
     const PrincipalIdentity identity = {.uid = UID, .kind = PRINCIPAL_UNSANDBOXED, .app_id = ""};
-    Principal *principal = principal_get(&world->server.session.user_agent, &identity);
+    Principal *principal = principal_get(&world->server->user_agent, &identity);
     g_autoptr(Agent) agent = NULL;
     LockResult result;
 
     g_snprintf(party->name, sizeof party->name, ":1.%u", ++world->n_names);
     result = agent_new(principal, party->name, &agent);
     g_assert_cmpint(result, ==, LOCK_RESULT_OK);
-    admission_restore_client(&world->server, agent);
+    admission_restore_client(world->server, agent);
     principal_unref(principal);
     party->is_there = TRUE;
     party->n_calls = party->n_opens = 0;
@@ -372,14 +332,14 @@ socket_world_init(SocketWorld *world)
 static void
 check_empty(const SocketWorld *world)
 {
-    const Session *session = &world->server.session;
+    const Server *server = world->server;
 
-    g_assert_cmpuint(g_hash_table_size(session->clients), ==, 0);
-    g_assert_cmpuint(session->deferred.n_bytes, ==, 0);
-    g_assert_cmpuint(session->user_agent.agents.length, ==, 0);
-    g_assert_cmpuint(g_hash_table_size(session->user_agent.total->by_uid), ==, 0);
-    g_assert_cmpuint(g_hash_table_size(session->user_agent.principals), ==, 0);
-    g_assert_false(packet_sockets_has_more(world->server.sockets));
+    g_assert_cmpuint(g_hash_table_size(server->clients), ==, 0);
+    g_assert_cmpuint(server->deferred.n_bytes, ==, 0);
+    g_assert_cmpuint(server->user_agent.agents.length, ==, 0);
+    g_assert_cmpuint(g_hash_table_size(server->user_agent.total->by_uid), ==, 0);
+    g_assert_cmpuint(g_hash_table_size(server->user_agent.principals), ==, 0);
+    g_assert_false(packet_sockets_has_more(world->server->sockets));
 }
 
 void
@@ -389,8 +349,8 @@ socket_world_fini(SocketWorld *world, gboolean is_shutdown)
         world->parties[i].is_deaf = FALSE;
     socket_world_serve(world);
     if (is_shutdown) {
-        world->server.lifecycle->state = LIFECYCLE_DRAINING;
-        scheduler_end_all(&world->server);
+        world->server->lifecycle->state = LIFECYCLE_DRAINING;
+        scheduler_end_all(world->server);
     }
     for (guint i = 0; !is_shutdown && i < N_PARTIES; i++)
         if (world->parties[i].is_there)
@@ -399,7 +359,7 @@ socket_world_fini(SocketWorld *world, gboolean is_shutdown)
         ;
     if (!is_shutdown)
         check_empty(world);
-    stop_server(world);
+    server_free(world->server);
     for (guint i = 0; i < N_PARTIES; i++) {
         g_assert_cmpint(world->parties[i].fd, <, 0); /* closed at the other end */
         party_fini(&world->parties[i]);

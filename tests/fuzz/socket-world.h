@@ -13,13 +13,13 @@
 
 #include <gio/gio.h>
 
-#include "service/server/server.h"
+#include "service/session/client.h"
 #include "tests/fuzz/socket-party.h"
 
 #define N_PARTIES 2
 
 typedef struct {
-    Server server;
+    Server *server;
     int bus_fd; /* the bus's end */
     guint32 bus_serial;
     GByteArray *received; /* an incomplete message of the bus connection */

@@ -19,6 +19,7 @@
 #include "service/server/admission.h"
 #include "service/server/lifecycle.h"
 #include "service/server/scheduler.h"
+#include "service/server/server.h"
 #include "tests/fuzz/socket-world.h"
 
 /* What docs/security.md states: messages in a turn, and in one that serves clients which end. */
@@ -36,6 +37,8 @@
 
 const PacketHead *__real_packet_read_from_client(const void *packet, gsize size, gsize *offset);
 const PacketHead *__wrap_packet_read_from_client(const void *packet, gsize size, gsize *offset);
+void __real_server_end_turn(Server *server);
+void __wrap_server_end_turn(Server *server);
 PacketRead __real_packet_socket_read(Client *client, LockCall *out_call);
 PacketRead __wrap_packet_socket_read(Client *client, LockCall *out_call);
 
@@ -175,9 +178,10 @@ __wrap_packet_socket_read(Client *client, LockCall *out_call)
     return __real_packet_socket_read(client, out_call);
 }
 
-static void
-after_turn(Server *server)
+void
+__wrap_server_end_turn(Server *server)
 {
+    __real_server_end_turn(server);
     run->n_turns++;
     run->n_messages = run->n_receives = 0;
     run->n_bytes = 0;
@@ -188,14 +192,14 @@ after_turn(Server *server)
 static Client *
 get_client(const Sender *sender)
 {
-    return session_find_client(&run->world.server.session, sender->name);
+    return server_find_client(run->world.server, sender->name);
 }
 
 static Sender *
 add_sender(void)
 {
     const PrincipalIdentity identity = {.uid = 1000, .kind = PRINCIPAL_UNSANDBOXED, .app_id = ""};
-    Principal *principal = principal_get(&run->world.server.session.user_agent, &identity);
+    Principal *principal = principal_get(&run->world.server->user_agent, &identity);
     Sender *sender = &run->senders[run->n_senders++];
     g_autoptr(Agent) agent = NULL;
     gboolean is_open;
@@ -205,8 +209,8 @@ add_sender(void)
     sender->packet = g_byte_array_new();
     g_assert_cmpint(agent_new(principal, sender->name, &agent), ==, LOCK_RESULT_OK);
     principal_unref(principal);
-    admission_restore_client(&run->world.server, agent);
-    is_open = packet_socket_open(run->world.server.sockets, get_client(sender), &sender->fd);
+    admission_restore_client(run->world.server, agent);
+    is_open = packet_socket_open(run->world.server->sockets, get_client(sender), &sender->fd);
     g_assert_true(is_open);
     return sender;
 }
@@ -233,7 +237,6 @@ begin(guint messages_max)
     run->messages_max = messages_max;
     run->bytes_max = G_MAXSIZE;
     socket_world_init(&run->world);
-    run->world.server.after_turn = after_turn;
 }
 
 static void
@@ -243,7 +246,7 @@ serve_turns(guint n_turns)
 
     while (run->n_turns < until) {
         g_main_context_iteration(NULL, FALSE);
-        server_end_turn(&run->world.server);
+        server_end_turn(run->world.server);
     }
 }
 
@@ -255,7 +258,7 @@ end(void)
     for (guint i = 0; i < run->n_senders; i++) {
         close(run->senders[i].fd);
         if (get_client(&run->senders[i]) != NULL)
-            scheduler_on_disconnected(&run->world.server, run->senders[i].name);
+            scheduler_on_disconnected(run->world.server, run->senders[i].name);
         g_byte_array_unref(run->senders[i].packet);
     }
     socket_world_fini(&run->world, FALSE);
@@ -328,12 +331,12 @@ check_last(PacketKind kind, guint n_messages, gboolean is_shutdown)
         n_sent[i] = run->senders[i].n_sent;
     n_turns = run->n_turns;
     if (is_shutdown) {
-        run->world.server.lifecycle->state = LIFECYCLE_DRAINING;
-        scheduler_end_all(&run->world.server);
+        run->world.server->lifecycle->state = LIFECYCLE_DRAINING;
+        scheduler_end_all(run->world.server);
     }
     for (guint i = 0; !is_shutdown && i < SENDERS_LAST; i++)
-        scheduler_on_disconnected(&run->world.server, run->senders[i].name);
-    while (run->world.server.session.turn.runnable.length > 0)
+        scheduler_on_disconnected(run->world.server, run->senders[i].name);
+    while (run->world.server->turn.runnable.length > 0)
         serve_turns(1);
     g_assert_cmpuint(run->n_turns - n_turns, >=, SENDERS_LAST * 64 / MESSAGES_MAX_LAST);
     for (guint i = 0; i < SENDERS_LAST; i++) {

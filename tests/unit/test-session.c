@@ -9,7 +9,7 @@
 #include "service/session/client.h"
 
 typedef struct {
-    Session session;
+    Server server;
     GString *log; /* of the steps of a turn */
 } Fixture;
 
@@ -31,18 +31,18 @@ set_up(Fixture *f, gconstpointer data)
 
     limits_init(&limits);
     limits.max[LIMIT_CALLS_WAITING] = 3;
-    session_init(&f->session, &limits);
-    f->session.client_free = free_client;
+    server_init(&f->server, &limits);
+    f->server.client_free = free_client;
     f->log = g_string_new(NULL);
-    turn_init(&f->session.turn, commit, f);
+    turn_init(&f->server.turn, commit, f);
 }
 
 static void
 tear_down(Fixture *f, gconstpointer data)
 {
-    session_fini(&f->session);
-    g_assert_cmpuint(f->session.deferred.n_bytes, ==, 0);
-    g_assert_cmpuint(f->session.deferred.n_bytes_unidentified, ==, 0);
+    server_fini(&f->server);
+    g_assert_cmpuint(f->server.deferred.n_bytes, ==, 0);
+    g_assert_cmpuint(f->server.deferred.n_bytes_unidentified, ==, 0);
     g_string_free(f->log, TRUE);
 }
 
@@ -63,7 +63,7 @@ static void
 identify(Fixture *f, Client *client, guint32 uid)
 {
     const PrincipalIdentity identity = {.uid = uid, .app_id = ""};
-    Principal *principal = principal_get(&f->session.user_agent, &identity);
+    Principal *principal = principal_get(&f->server.user_agent, &identity);
     Agent *agent = NULL;
 
     g_assert_cmpint(agent_new(principal, client->unique_name, &agent), ==, LOCK_RESULT_OK);
@@ -76,7 +76,7 @@ static void
 test_copy(Fixture *f, gconstpointer data)
 {
     g_autofree char *name = g_strdup("name");
-    const Limits *limits = &f->session.user_agent.limits;
+    const Limits *limits = &f->server.user_agent.limits;
     LockCall call = make_request(name);
     LockCall *copy;
     gsize n_bytes;
@@ -102,7 +102,7 @@ test_copy(Fixture *f, gconstpointer data)
 static void
 test_copy_is_cut(Fixture *f, gconstpointer data)
 {
-    const Limits *limits = &f->session.user_agent.limits;
+    const Limits *limits = &f->server.user_agent.limits;
     g_autofree char *name = g_strnfill(1 << 20, 'n');
     LockCall call = make_request(name);
     LockCall *copy;
@@ -119,8 +119,8 @@ test_copy_is_cut(Fixture *f, gconstpointer data)
 static void
 test_queue(Fixture *f, gconstpointer data)
 {
-    const Limits *limits = &f->session.user_agent.limits;
-    Client *client = session_add_client(&f->session, ":1.1", NULL);
+    const Limits *limits = &f->server.user_agent.limits;
+    Client *client = server_add_client(&f->server, ":1.1", NULL);
     LimitId limit;
 
     for (guint64 serial = 1; serial <= 3; serial++) {
@@ -140,32 +140,32 @@ test_queue(Fixture *f, gconstpointer data)
     }
     g_assert_true(call_queue_is_empty(&client->deferred));
     g_assert_null(call_queue_pop(&client->deferred));
-    g_assert_cmpuint(f->session.deferred.n_bytes, ==, 0);
+    g_assert_cmpuint(f->server.deferred.n_bytes, ==, 0);
 }
 
 /* The bytes count together with those of the user's other clients, once the user is known. */
 static void
 test_queue_is_counted(Fixture *f, gconstpointer data)
 {
-    const Limits *limits = &f->session.user_agent.limits;
-    Client *one = session_add_client(&f->session, ":1.1", NULL);
-    Client *two = session_add_client(&f->session, ":1.2", NULL);
+    const Limits *limits = &f->server.user_agent.limits;
+    Client *one = server_add_client(&f->server, ":1.1", NULL);
+    Client *two = server_add_client(&f->server, ":1.2", NULL);
     const LockCall call = make_request("n");
     gsize n_bytes;
 
     call_queue_push(&one->deferred, &call, limits);
     n_bytes = one->deferred.n_bytes;
     call_queue_push(&two->deferred, &call, limits);
-    g_assert_cmpuint(f->session.deferred.n_bytes_unidentified, ==, 2 * n_bytes);
+    g_assert_cmpuint(f->server.deferred.n_bytes_unidentified, ==, 2 * n_bytes);
     identify(f, one, 1000);
-    g_assert_cmpuint(f->session.deferred.n_bytes_unidentified, ==, n_bytes);
+    g_assert_cmpuint(f->server.deferred.n_bytes_unidentified, ==, n_bytes);
     g_assert_cmpuint(one->agent->principal->account->n_bytes_waiting, ==, n_bytes);
     identify(f, two, 1000);
     g_assert_cmpuint(one->agent->principal->account->n_bytes_waiting, ==, 2 * n_bytes);
-    g_assert_cmpuint(f->session.deferred.n_bytes, ==, 2 * n_bytes);
-    session_remove_client(two);
+    g_assert_cmpuint(f->server.deferred.n_bytes, ==, 2 * n_bytes);
+    server_remove_client(two);
     g_assert_cmpuint(one->agent->principal->account->n_bytes_waiting, ==, n_bytes);
-    g_assert_cmpuint(f->session.deferred.n_bytes, ==, n_bytes);
+    g_assert_cmpuint(f->server.deferred.n_bytes, ==, n_bytes);
 }
 
 /* ---- turns */
@@ -188,7 +188,7 @@ flush(TurnOutput *output)
 static void
 test_turn(Fixture *f, gconstpointer data)
 {
-    Turn *turn = &f->session.turn;
+    Turn *turn = &f->server.turn;
     Output a = {{.turn = turn, .flush = flush}, f, "a"},
            b = {{.turn = turn, .flush = flush}, f, "b"};
 
@@ -210,7 +210,7 @@ test_turn(Fixture *f, gconstpointer data)
 static void
 test_calls(Fixture *f, gconstpointer data)
 {
-    Turn *turn = &f->session.turn;
+    Turn *turn = &f->server.turn;
     guint n_short = 0, n_long = 0;
 
     for (; !turn_is_full(turn); n_short++)
@@ -227,15 +227,15 @@ test_calls(Fixture *f, gconstpointer data)
 static void
 test_runnable(Fixture *f, gconstpointer data)
 {
-    Turn *turn = &f->session.turn;
-    Client *one = session_add_client(&f->session, ":1.1", NULL);
-    Client *two = session_add_client(&f->session, ":1.2", NULL);
+    Turn *turn = &f->server.turn;
+    Client *one = server_add_client(&f->server, ":1.1", NULL);
+    Client *two = server_add_client(&f->server, ":1.2", NULL);
 
     turn_make_runnable(turn, one);
     turn_make_runnable(turn, two);
     turn_make_runnable(turn, one);
     g_assert_cmpuint(turn->runnable.length, ==, 2);
-    session_remove_client(one);
+    server_remove_client(one);
     g_assert_true(turn_take_runnable(turn) == two);
     g_assert_null(turn_take_runnable(turn));
 }
