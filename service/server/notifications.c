@@ -103,7 +103,8 @@ notify_effects(Server *server)
 {
     PendingReply none = {NULL};
 
-    notify(server, &none);
+    if (effects_get_length(&server->user_agent.effects) > 0)
+        notify(server, &none);
 }
 
 void
