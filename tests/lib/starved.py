@@ -58,7 +58,7 @@ def repeated(method):
                 return method(self)
             except unittest.SkipTest:
                 raise
-            except Exception:  # pylint: disable=broad-except
+            except Exception:
                 delay = max(total - before.get(path, 0) for path, total in run_delays().items())
                 if delay < LONGEST_DELAY or self.attempt == ATTEMPTS - 1:
                     raise
