@@ -3,7 +3,6 @@
 
 #include "client-lib/engine/lock-table.h"
 
-#include <string.h>
 #include <sys/random.h>
 
 struct LockTable {
@@ -21,51 +20,7 @@ struct LockTable {
     guint64 unacknowledged; /* serial of the last unacknowledged message; 0: none */
     gboolean is_ending;     /* END has to be sent, or was not answered */
     guint64 end_serial;     /* of END on this socket; 0: none */
-
-    GRefString *buckets[PACKET_N_BUCKETS]; /* as bound on the current socket */
-    guint n_buckets;
-    guint next_bucket;
 };
-
-/* ---- buckets */
-
-static void
-clear_buckets(LockTable *self)
-{
-    for (guint i = 0; i < self->n_buckets; i++)
-        g_clear_pointer(&self->buckets[i], g_ref_string_release);
-    self->n_buckets = self->next_bucket = 0;
-}
-
-static gboolean
-find_bucket(const LockTable *self, const char *bucket, guint32 *out_number)
-{
-    for (*out_number = 0; *out_number < self->n_buckets; ++*out_number)
-        if (self->buckets[*out_number] == bucket)
-            return TRUE;
-    for (*out_number = 0; *out_number < self->n_buckets; ++*out_number)
-        if (strcmp(self->buckets[*out_number], bucket) == 0)
-            return TRUE;
-    return FALSE;
-}
-
-guint32
-lock_table_bind_bucket(LockTable *self, GRefString *bucket)
-{
-    guint32 number;
-
-    if (find_bucket(self, bucket, &number))
-        return number;
-    number = self->next_bucket;
-    if (number < self->n_buckets)
-        g_ref_string_release(self->buckets[number]);
-    self->buckets[number] = g_ref_string_acquire(bucket);
-    self->n_buckets = MAX(self->n_buckets, number + 1);
-    self->next_bucket = (number + 1) % PACKET_N_BUCKETS;
-    packet_write_bucket(packet_socket_get_queue(recovery_get_socket(self->recovery)), number,
-                        bucket);
-    return number;
-}
 
 /* ---- entries */
 
@@ -359,7 +314,6 @@ on_message(const PacketHead *message, gpointer data)
     case PACKET_ENDED:
         take_ended(data, (const PacketEnded *)message);
         break;
-    case PACKET_BUCKET:
     case PACKET_REQUEST:
     case PACKET_RELEASE:
     case PACKET_ABORT:
@@ -446,7 +400,6 @@ on_opened(const PacketLiveEntry *live, guint n_live, gpointer data)
 
     for (guint i = 0; i < n_live; i++)
         g_hash_table_insert(by_key, (gpointer)&live[i].key, (gpointer)&live[i]);
-    clear_buckets(self);
     self->unacknowledged = 0;
     if (has_received_end(self, live, n_live))
         self->is_ending = FALSE;
@@ -599,7 +552,6 @@ lock_table_free(LockTable *self)
 {
     g_assert(g_hash_table_size(self->entries) == 0 && g_queue_is_empty(&self->calls));
     recovery_free(self->recovery);
-    clear_buckets(self);
     g_hash_table_unref(self->entries);
     g_free(self);
 }

@@ -90,9 +90,6 @@ void lock_table_drop(LockTable *self, LockEntry *entry);
  * socket; if the socket ends before the answer, the lock is released on the next one. */
 void lock_table_abandon(LockTable *self, LockEntry *entry);
 
-/* Returns the number of a bucket on this socket, and binds one if necessary. For funcs.write. */
-guint32 lock_table_bind_bucket(LockTable *self, GRefString *bucket);
-
 /* Whether all calls have been sent to the service. */
 gboolean lock_table_is_settled(LockTable *self);
 

@@ -375,11 +375,10 @@ on_write(LockEntry *entry, guint64 serial, GByteArray *queue)
         packet_write_key(queue, PACKET_RELEASE, 0, serial, entry->key);
         return;
     }
-    packet_write_request(queue, serial, entry->key,
-                         lock_table_bind_bucket(self->table, self->bucket), get_timeout_ms(self),
+    packet_write_request(queue, serial, entry->key, get_timeout_ms(self),
                          options->mode == WEB_LOCKS_MODE_SHARED ? LOCK_MODE_SHARED
                                                                 : LOCK_MODE_EXCLUSIVE,
-                         get_packet_options(options), self->name, options->why);
+                         get_packet_options(options), self->bucket, self->name, options->why);
 }
 
 static void

@@ -31,7 +31,9 @@ request(Client *client, const Channel *channel, const LockCall *call)
     if (call->refusal_name == NULL)
         reply.result = cluster_calls_check(client, call);
     if (reply.result == LOCK_RESULT_OK) {
-        manager = lock_manager_get(client->agent->principal, call->bucket);
+        manager = channel == &socket_channel
+                      ? packet_socket_get_manager(client, call->bucket)
+                      : lock_manager_get(client->agent->principal, call->bucket);
         reply.result =
             lock_manager_request(manager, client->agent, call->name, &call->options, &live);
         reply.request = live;
@@ -189,8 +191,7 @@ new_socket_reply(const Client *client, const LockCall *call, int fd)
 {
     sd_bus_message *reply = encode_new_reply(client, call);
     int r = sd_bus_message_append(reply, "ha{sv}", fd, 2u, BUS_PARAMETER_VERSION, "u",
-                                  MIN(call->version, PACKET_VERSION), BUS_PARAMETER_MAX_PACKET, "u",
-                                  PACKET_BYTES_MAX);
+                                  PACKET_VERSION, BUS_PARAMETER_MAX_PACKET, "u", PACKET_BYTES_MAX);
 
     if (r >= 0)
         return reply;
@@ -205,8 +206,9 @@ open_socket(Client *client, const LockCall *call)
     sd_bus_message *reply = NULL;
     int fd;
 
-    if (call->version == 0) {
-        encode_error(client, call, BUS_ERROR_NOT_SUPPORTED, "packet version 0 does not exist");
+    if (call->version < PACKET_VERSION) {
+        encode_error(client, call, BUS_ERROR_NOT_SUPPORTED,
+                     "the service does not support the client's version of packets");
         return;
     }
     if (server->session.user_agent.shutting_down) {

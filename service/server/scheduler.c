@@ -53,8 +53,6 @@ serve_message(Client *client)
     case PACKET_READ_CALL:
         dispatch_call(client, &socket_channel, &call);
         return client->socket != NULL;
-    case PACKET_READ_DONE:
-        return TRUE;
     case PACKET_READ_MALFORMED:
         end_malformed(client);
         return FALSE;

@@ -217,10 +217,9 @@ describe_key(Script *s, guint64 key, GString *words)
 static void
 describe_request(Script *s, const PacketRequest *request, GString *words)
 {
-    const char *bucket = mock_socket_get_bucket(s->socket, request->bucket);
+    g_autofree char *bucket = g_strndup(request->text, request->bucket_length);
 
     describe_key(s, request->key, words);
-    g_assert_nonnull(bucket);
     if (!g_str_equal(bucket, "bucket"))
         g_string_append_printf(words, " bucket %s", bucket);
     if (request->mode == LOCK_MODE_SHARED)
@@ -235,7 +234,7 @@ describe_request(Script *s, const PacketRequest *request, GString *words)
         g_string_append_printf(words, " timeout %u", request->timeout_ms);
     if (request->why_length > 0)
         g_string_append_printf(words, " why %.*s", request->why_length,
-                               request->text + request->name_length);
+                               request->text + request->bucket_length + request->name_length);
 }
 
 /* Returns text such as "RELEASE a no-answer"; with one word for each word of the step. */
@@ -261,7 +260,8 @@ describe(Script *s, const PacketHead *head)
 static void
 store_key(Script *s, const PacketRequest *request, Label *label)
 {
-    g_autofree char *resource = g_strndup(request->text, request->name_length);
+    g_autofree char *resource =
+        g_strndup(request->text + request->bucket_length, request->name_length);
 
     if (label->key == 0 && g_str_equal(label->resource, resource) &&
         script_find_key(s, request->key) == NULL)
