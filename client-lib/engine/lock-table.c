@@ -24,13 +24,6 @@ struct LockTable {
 
 /* ---- entries */
 
-static void
-settle(LockEntry *entry)
-{
-    if (!entry->is_live && !entry->is_calling)
-        entry->funcs->left(entry);
-}
-
 void
 lock_table_add(LockTable *self, LockEntry *entry)
 {
@@ -40,15 +33,7 @@ lock_table_add(LockTable *self, LockEntry *entry)
 }
 
 static void
-take_out(LockTable *self, LockEntry *entry)
-{
-    if (entry->is_live)
-        g_hash_table_remove(self->entries, &entry->key);
-    entry->is_live = FALSE;
-}
-
-static void
-take_out_call(LockTable *self, LockEntry *entry)
+remove_call(LockTable *self, LockEntry *entry)
 {
     if (!entry->is_calling)
         return;
@@ -57,21 +42,16 @@ take_out_call(LockTable *self, LockEntry *entry)
     entry->serial = 0;
 }
 
-/* Removes an entry from the index, and its call from the queue unless the call was sent: then it
- * stays until its answer arrives. */
-static void
-leave(LockTable *self, LockEntry *entry)
-{
-    take_out(self, entry);
-    if (entry->serial == 0)
-        take_out_call(self, entry);
-}
-
 void
-lock_table_remove(LockTable *self, LockEntry *entry)
+lock_table_forget(LockTable *self, LockEntry *entry)
 {
-    leave(self, entry);
-    settle(entry);
+    if (entry->is_live)
+        g_hash_table_remove(self->entries, &entry->key);
+    entry->is_live = FALSE;
+    if (entry->serial == 0)
+        remove_call(self, entry);
+    if (!entry->is_calling)
+        entry->funcs->left(entry);
 }
 
 static int
@@ -180,32 +160,21 @@ send_release(LockTable *self, guint64 key, gboolean is_held)
 /* Sends an abort and a release: if the service grants the request before it reads the abort, the
  * release takes effect. So no answer is needed to know that the lock is not held. */
 void
-lock_table_give_up(LockTable *self, LockEntry *entry)
+lock_table_abort(LockTable *self, LockEntry *entry)
 {
-    const gboolean is_known = entry->was_sent || entry->serial != 0;
-
-    leave(self, entry);
-    if (is_known)
+    if (entry->was_sent || entry->serial != 0)
         send_release(self, entry->key, FALSE);
-    settle(entry);
+    lock_table_forget(self, entry);
 }
 
 void
-lock_table_drop(LockTable *self, LockEntry *entry)
+lock_table_release(LockTable *self, LockEntry *entry)
 {
-    take_out(self, entry);
-    send_release(self, entry->key, TRUE);
-    settle(entry);
-}
-
-void
-lock_table_abandon(LockTable *self, LockEntry *entry)
-{
-    const guint64 serial = entry->serial != 0 ? entry->serial : ++self->last_serial;
-
-    leave(self, entry);
-    self->unacknowledged = MAX(self->unacknowledged, serial);
-    settle(entry);
+    if (entry->serial != 0)
+        self->unacknowledged = MAX(self->unacknowledged, entry->serial);
+    else
+        send_release(self, entry->key, TRUE);
+    lock_table_forget(self, entry);
 }
 
 static void
@@ -276,11 +245,11 @@ take_answer(LockTable *self, const PacketAnswer *answer)
     if (self->unacknowledged <= answer->head.serial)
         self->unacknowledged = 0;
     entry = link->data;
-    take_out_call(self, entry);
+    remove_call(self, entry);
     if (entry->is_live)
         entry->funcs->answered(entry, answer);
     else
-        settle(entry);
+        lock_table_forget(self, entry);
 }
 
 static void
@@ -433,10 +402,8 @@ on_ended(gboolean was_read, gpointer data)
         if (entry->serial != 0 && entry->position <= n_sent)
             entry->was_sent = TRUE;
         entry->serial = 0;
-        if (!entry->is_live) {
-            take_out_call(self, entry);
-            settle(entry);
-        }
+        if (!entry->is_live)
+            lock_table_forget(self, entry);
     }
     progress(self);
 }
@@ -492,14 +459,14 @@ lock_table_finish(LockTable *self, PacketReason reason, const GError *error)
 
         if (entry == NULL)
             continue;
-        take_out_call(self, entry);
+        remove_call(self, entry);
         entry->funcs->finished(entry, reason, error);
     }
     while (!g_queue_is_empty(&self->calls)) {
         LockEntry *entry = g_queue_peek_head(&self->calls);
 
-        take_out_call(self, entry);
-        settle(entry);
+        remove_call(self, entry);
+        lock_table_forget(self, entry);
     }
 }
 

@@ -109,7 +109,7 @@ request_fail(Request *self, GError *error)
     session_stop_timer(self->session, &self->timer);
     set_state(self, STATE_OVER);
     completion_return_error(&self->completion, error);
-    lock_table_remove(self->table, &self->entry);
+    lock_table_forget(self->table, &self->entry);
 }
 
 static void
@@ -128,7 +128,7 @@ request_be_unavailable(Request *self)
     session_stop_timer(self->session, &self->timer);
     set_state(self, STATE_OVER);
     completion_return_pointer(&self->completion, NULL, NULL);
-    lock_table_remove(self->table, &self->entry);
+    lock_table_forget(self->table, &self->entry);
 }
 
 static void
@@ -157,7 +157,7 @@ request_give_up(Request *self)
 {
     session_stop_timer(self->session, &self->timer);
     set_state(self, STATE_OVER);
-    lock_table_give_up(self->table, &self->entry);
+    lock_table_abort(self->table, &self->entry);
 }
 
 static void
@@ -231,7 +231,7 @@ request_lose(Request *self, PacketReason reason)
     loss->delivery.free = loss_free;
     loss->request = request_ref(self);
     session_deliver(self->session, session_get_context(self->session), &loss->delivery);
-    lock_table_remove(self->table, &self->entry);
+    lock_table_forget(self->table, &self->entry);
 }
 
 /* ---- release */
@@ -261,9 +261,9 @@ release_be_answered(Request *self, const PacketAnswer *answer)
     else
         completion_return_boolean(&self->completion, TRUE);
     if (answer->error == PACKET_ERROR_NONE || answer->error == PACKET_ERROR_NOT_HELD)
-        lock_table_remove(self->table, &self->entry);
+        lock_table_forget(self->table, &self->entry);
     else
-        lock_table_abandon(self->table, &self->entry);
+        lock_table_release(self->table, &self->entry);
 }
 
 /* The release stays in the queue of the socket, or is sent on the next socket. */
@@ -274,7 +274,7 @@ on_release_expired(gpointer data)
 
     completion_return_error(&self->completion,
                             error_new_unavailable(_("it has not answered in time")));
-    lock_table_abandon(self->table, &self->entry);
+    lock_table_release(self->table, &self->entry);
 }
 
 static GError *
@@ -319,7 +319,7 @@ drop(Request *self)
     if (!request_is_held(self))
         return FALSE;
     set_state(self, STATE_RELEASED);
-    lock_table_drop(self->table, &self->entry);
+    lock_table_release(self->table, &self->entry);
     return TRUE;
 }
 
