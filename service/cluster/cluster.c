@@ -79,26 +79,23 @@ cluster_lose_all(Cluster *self)
     lose_all(self, FALSE);
 }
 
-gboolean
+void
 cluster_check_lease(Cluster *self)
 {
-    gboolean has_lost;
-
     if (!lease_timer_is_over(&self->lease))
-        return FALSE;
+        return;
     if (!self->is_synced && self->next_deadline_us > boot_time_get_us()) {
         /* The gateway has a new lease, and has confirmed some permits. */
         lease_timer_set(&self->lease, self->next_deadline_us);
-        return lose_all(self, TRUE);
+        lose_all(self, TRUE);
+        return;
     }
     lease_timer_set(&self->lease, 0);
-    has_lost = lose_all(self, FALSE);
-    if (has_lost) {
+    if (lose_all(self, FALSE)) {
         g_message("the lease of the cluster is over: locks are lost");
         /* By the next connection, both sides know that nothing is valid. */
         gateway_disconnect(&self->gateway);
     }
-    return has_lost;
 }
 
 static void

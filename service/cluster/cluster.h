@@ -61,8 +61,8 @@ const ClusterBucketConfig *cluster_find_bucket(const Cluster *cluster, const cha
 /* Whether a bucket is for the members of a group. */
 gboolean cluster_needs_groups(const Cluster *cluster);
 
-/* Returns whether locks have ended. */
-gboolean cluster_check_lease(Cluster *cluster);
+/* Ends as lost what is held if the lease is over. */
+void cluster_check_lease(Cluster *cluster);
 
 /* Ends everything that is held: the machine is about to be suspended. */
 void cluster_lose_all(Cluster *cluster);

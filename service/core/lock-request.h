@@ -73,7 +73,7 @@ struct LockRequest {
     GList in_queue;
     GList in_agent;
     GList in_manager;
-    GList in_deadlines;
+    GSequenceIter *in_deadlines; /* NULL: it has no time-out */
 };
 
 /* Creates a pending request that is in no list yet. Returns a new reference. */

@@ -17,8 +17,6 @@ deadline_dispatch(GSource *source, GSourceFunc callback, gpointer user_data)
     Server *server = ((DeadlineSource *)source)->server;
 
     clock_tick(server);
-    user_agent_expire(&server->session.user_agent);
-    notify_effects(server);
     server_end_turn(server);
     return G_SOURCE_CONTINUE;
 }
@@ -46,7 +44,12 @@ clock_stop(Server *server)
 void
 clock_tick(Server *server)
 {
+    UserAgent *user_agent = &server->session.user_agent;
+
     session_tick(&server->session);
-    if (server->cluster != NULL && cluster_check_lease(server->cluster))
+    if (server->cluster != NULL)
+        cluster_check_lease(server->cluster);
+    user_agent_expire(user_agent);
+    if (effects_get_length(&user_agent->effects) > 0)
         notify_effects(server);
 }

@@ -10,10 +10,11 @@
 
 #include "server.h"
 
-/* Called when the server is created and freed. Time-outs end requests in turns of their own. */
+/* Called when the server is created and freed. */
 void clock_start(Server *server);
 void clock_stop(Server *server);
 
-/* Sets the core's time. Has to be called before every operation of the core. If permits of the
- * cluster have expired, what is held under them ends first. */
+/* Sets the core's time, and ends what has expired: what is held under permits of the cluster, and
+ * pending requests. Has to be called before every operation of the core, so that none can grant a
+ * request whose time has passed, even if the timer could not be served yet. */
 void clock_tick(Server *server);

@@ -146,6 +146,7 @@ begin_turn(gpointer data)
 
     user_agent_set_time(&service->session.user_agent, now_us, now_us);
     cluster_check_lease(service->cluster);
+    user_agent_expire(&service->session.user_agent);
     report_effects(service);
 }
 
@@ -157,7 +158,6 @@ on_expiry(gpointer data)
     SimService *service = data;
 
     begin_turn(service);
-    user_agent_expire(&service->session.user_agent);
     end_turn(service);
     return G_SOURCE_REMOVE;
 }
