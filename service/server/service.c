@@ -143,7 +143,7 @@ service_start(Service *service, const char *state_directory)
         sleep_watch(server);
     startup_begin(server, state_directory);
     server_end_turn(server);
-    service->bus_source = sd_bus_source_attach(bus, NULL, &bus_hooks, server, NULL);
+    service->bus_source = sd_bus_source_attach(bus, &bus_hooks, server);
 }
 
 int
