@@ -25,7 +25,6 @@ struct Bus {
     FlowControls flow;
     sd_bus_message *served; /* not owned; the call that is being served, unless it was deferred */
     BucketPath called;      /* the bucket of the last call */
-    BucketPath last_bucket; /* the bucket of the last signal about a client's own principal */
     BusGetClusterInfo get_cluster_info; /* see interfaces.h */
     gpointer data;                      /* for it */
 };
@@ -39,10 +38,6 @@ void bus_fini(Bus *bus);
 /* The bucket that has that object path; NULL if there is none. Valid until the next call is
  * decoded, whatever is sent before that. Most clients use one bucket. */
 const BucketPath *bus_get_bucket(Bus *bus, const char *path);
-
-/* The object path of a bucket for clients of its own principal. Valid until the next call of this.
- */
-const char *bus_get_bucket_path(Bus *bus, const char *bucket);
 
 /* Takes `message` and sends it to the client at the end of the turn. `n_bytes` is the approximate
  * size of its strings. */

@@ -10,9 +10,9 @@
 #include "cluster.h"
 #include "encode.h"
 #include "lifecycle.h"
+#include "lists.h"
 #include "lock-manager.h"
 #include "notifications.h"
-#include "observed.h"
 #include "packet-socket.h"
 #include "principal.h"
 
@@ -167,7 +167,7 @@ finish(AskedCall *asked, LockResult result, guint32 n_remote)
     if (client != NULL && asked->call->kind == LOCK_CALL_BREAK)
         notify_reply(client, &bus_channel, asked->call, &reply);
     else if (client != NULL)
-        observed_send_list(client, asked->call, asked->rows);
+        lists_send(client, asked->call, asked->rows);
     calls->n_bytes -= asked->n_bytes;
     g_ptr_array_remove(calls->asked, asked);
 }

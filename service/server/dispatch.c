@@ -11,10 +11,10 @@
 #include "descriptors.h"
 #include "encode.h"
 #include "late-replies.h"
+#include "lists.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
 #include "notifications.h"
-#include "observed.h"
 #include "principal.h"
 #include "watches.h"
 
@@ -125,9 +125,9 @@ static void
 send_list(Client *client, const LockCall *call)
 {
     if ((call->kind != LOCK_CALL_QUERY && call->kind != LOCK_CALL_INSPECT) ||
-        cluster_calls_ask(client, call, observed_get_owner(client, call).uid, 0) !=
+        cluster_calls_ask(client, call, client_get_owner(client, call).uid, 0) !=
             CLUSTER_ASK_SENT)
-        observed_send_list(client, call, NULL);
+        lists_send(client, call, NULL);
 }
 
 /* The watched bucket may be empty, and its principal may not exist yet. */
@@ -140,7 +140,7 @@ set_watch(Client *client, const LockCall *call)
 
     if (call->bucket == NULL)
         return watches_set(client, NULL, call->enable);
-    identity = observed_get_owner(client, call);
+    identity = client_get_owner(client, call);
     principal = principal_get(&client->session->user_agent, &identity);
     manager = lock_manager_get(principal, call->bucket);
     principal_unref(principal);
@@ -161,14 +161,14 @@ watch(Client *client, const LockCall *call)
 static void
 break_locks(Client *client, const Channel *channel, const LockCall *call)
 {
-    LockManager *manager = observed_find_manager(client, call);
+    LockManager *manager = client_find_manager(client, call);
     LockReply reply = {lock_name_check(call->name, &client->session->user_agent.limits)};
     ClusterAsk ask = CLUSTER_ASK_NONE;
 
     if (reply.result == LOCK_RESULT_OK && manager != NULL)
         reply.n_ended = lock_manager_break(manager, &call->filter);
     if (reply.result == LOCK_RESULT_OK)
-        ask = cluster_calls_ask(client, call, observed_get_owner(client, call).uid, reply.n_ended);
+        ask = cluster_calls_ask(client, call, client_get_owner(client, call).uid, reply.n_ended);
     if (ask == CLUSTER_ASK_UNREACHED)
         reply.result = LOCK_RESULT_UNREACHED;
     if (ask == CLUSTER_ASK_SENT)

@@ -3,6 +3,7 @@
 
 #include "client.h"
 
+#include "lock-manager.h"
 #include "principal.h"
 
 static void
@@ -78,4 +79,29 @@ client_set_agent(Client *client, Agent *agent)
     client->agent = agent;
     agent->server_data = client;
     call_queue_set_account(&client->deferred, agent->principal->account);
+}
+
+PrincipalIdentity
+client_get_owner(const Client *client, const LockCall *call)
+{
+    PrincipalIdentity identity = call->owner.identity;
+
+    if (!call->owner.is_other)
+        return client->agent->principal->identity;
+    if (!call->owner.has_uid)
+        identity.uid = client->agent->principal->identity.uid;
+    return identity;
+}
+
+LockManager *
+client_find_manager(const Client *client, const LockCall *call)
+{
+    PrincipalIdentity identity;
+    const Principal *principal;
+
+    if (!call->owner.is_other)
+        return lock_manager_find(client->agent->principal, call->bucket);
+    identity = client_get_owner(client, call);
+    principal = principal_find(&client->session->user_agent, &identity);
+    return principal != NULL ? lock_manager_find(principal, call->bucket) : NULL;
 }

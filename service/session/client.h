@@ -69,3 +69,11 @@ void session_remove_client(Client *client);
 
 /* Sets the client's agent; takes a new reference to it. */
 void client_set_agent(Client *client, Agent *agent);
+
+/* Returns the identity of the principal whose bucket the call refers to: the caller's own, or that
+ * of the object path. */
+PrincipalIdentity client_get_owner(const Client *client, const LockCall *call);
+
+/* Returns the manager of the bucket that the call refers to, borrowed, or NULL if the bucket is
+ * neither in use nor watched. */
+LockManager *client_find_manager(const Client *client, const LockCall *call);

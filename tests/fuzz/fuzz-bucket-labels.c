@@ -83,7 +83,6 @@ try_name(Bus *bus, const char *name)
     g_assert_nonnull(again);
     g_assert_cmpstr(again->name, ==, name);
     g_assert_false(again->owner.is_other);
-    g_assert_cmpstr(bus_get_bucket_path(bus, name), ==, path);
 
     of_application = bucket_path_encode_for(&root, &application, name);
     again = bus_get_bucket(bus, of_application);
@@ -206,6 +205,5 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         try_path(&bus, lines[i]);
     }
     bucket_path_clear(&bus.called);
-    bucket_path_clear(&bus.last_bucket);
     return 0;
 }
