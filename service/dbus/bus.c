@@ -26,20 +26,6 @@ bus_fini(Bus *bus)
     g_clear_pointer(&bus->connection, sd_bus_unref);
 }
 
-const BucketPath *
-bus_get_bucket(Bus *bus, const char *path)
-{
-    BucketPath bucket;
-
-    if (g_strcmp0(path, bus->called.path) == 0)
-        return &bus->called;
-    if (!bucket_path_decode(path, &bucket))
-        return NULL;
-    bucket_path_clear(&bus->called);
-    bus->called = bucket;
-    return &bus->called;
-}
-
 void
 bus_send(Client *client, sd_bus_message *message, gsize n_bytes)
 {

@@ -5,6 +5,7 @@
 
 #include "bucket-path.h"
 #include "bus-names.h"
+#include "cluster-packet.h"
 #include "encode.h"
 #include "lock-manager.h"
 #include "lock-queue.h"

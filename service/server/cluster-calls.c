@@ -410,9 +410,9 @@ static const ClusterFunctions functions = {
 };
 
 void
-cluster_calls_get_info(ClusterInfo *out_info, gpointer server)
+cluster_calls_get_info(const Server *server, ClusterInfo *out_info)
 {
-    Cluster *cluster = ((Server *)server)->cluster;
+    Cluster *cluster = server->cluster;
 
     if (cluster != NULL)
         cluster_get_info(cluster, out_info);

@@ -15,6 +15,7 @@
 #include "lock-manager.h"
 #include "lock-queue.h"
 #include "notifications.h"
+#include "objects.h"
 #include "principal.h"
 #include "watches.h"
 
@@ -125,8 +126,7 @@ static void
 send_list(Client *client, const LockCall *call)
 {
     if ((call->kind != LOCK_CALL_QUERY && call->kind != LOCK_CALL_INSPECT) ||
-        cluster_calls_ask(client, call, client_get_owner(client, call).uid, 0) !=
-            CLUSTER_ASK_SENT)
+        cluster_calls_ask(client, call, client_get_owner(client, call).uid, 0) != CLUSTER_ASK_SENT)
         lists_send(client, call, NULL);
 }
 
@@ -234,6 +234,18 @@ open_socket(Client *client, const LockCall *call)
     encode_error(client, call, BUS_ERROR_LIMITS_EXCEEDED, "no file descriptors left for sockets");
 }
 
+static void
+reply_of_object(Client *client, const LockCall *call)
+{
+    ClusterInfo cluster = {0};
+
+    /* The number of one property, the last, or of all of them. */
+    if ((call->kind == LOCK_CALL_GET || call->kind == LOCK_CALL_GET_ALL) &&
+        call->item >= PROPERTY_CLUSTER)
+        cluster_calls_get_info(server_of(client), &cluster);
+    objects_reply(client, call, &cluster);
+}
+
 /* ---- checks and dispatch */
 
 /* During shutdown, calls are served whether or not their clients read; except for queries, whose
@@ -243,7 +255,7 @@ is_too_late(const Client *client, const LockCall *call)
 {
     const Server *server = server_of(client);
 
-    return lock_call_get_use(call) == LOCK_CALL_ASKS &&
+    return lock_call_changes_nothing(call) &&
            (flow_control_is_behind(client->flow) ||
             (server->is_ending && outbox_is_backed_up(&server->bus.outbox)));
 }
@@ -272,20 +284,19 @@ refuse(Client *client, const Channel *channel, const LockCall *call)
 
     if (channel == &socket_channel)
         return FALSE;
-    if (client->agent != NULL && !may_use_path(client, call))
+    if (lock_call_needs_agent(call) && !may_use_path(client, call))
         encode_error(client, call, BUS_ERROR_SECURITY,
                      "the caller is not permitted to do this on this path");
     else if (call->refusal_name != NULL)
         encode_error(client, call, call->refusal_name, call->refusal_text);
-    else if (call->kind == LOCK_CALL_OTHER)
-        encode_result(client, call, lock_result_limit(LIMIT_CALLS_WAITING));
     else if (client->socket != NULL && call->kind <= LOCK_CALL_ABORT)
         encode_error(client, call, BUS_ERROR_INVALID_STATE,
                      "lock operations have to be sent on the open lock socket");
-    else if (call->kind != LOCK_CALL_REQUEST && /* which request() checks, as on a lock socket */
+    else if (lock_call_needs_agent(call) &&
+             call->kind != LOCK_CALL_REQUEST && /* which request() checks, as on a lock socket */
              (result = cluster_calls_check(client, call)) != LOCK_RESULT_OK)
         encode_result(client, call, result);
-    else if (client->is_gone && lock_call_get_use(call) == LOCK_CALL_ASKS)
+    else if (client->is_gone && lock_call_changes_nothing(call))
         return TRUE;
     else if (is_too_late(client, call))
         encode_result(client, call, LOCK_RESULT_SHUTTING_DOWN);
@@ -330,9 +341,13 @@ serve(Client *client, const Channel *channel, const LockCall *call)
         open_socket(client, call);
         break;
     case LOCK_CALL_PING:
-        encode_done(client, call);
+    case LOCK_CALL_MACHINE_ID:
+    case LOCK_CALL_INTROSPECT:
+    case LOCK_CALL_GET:
+    case LOCK_CALL_GET_ALL:
+        reply_of_object(client, call);
         break;
-    case LOCK_CALL_OTHER:
+    case LOCK_CALL_UNKNOWN:
     default:
         g_assert_not_reached();
     }

@@ -105,7 +105,7 @@ scheduler_serve_before(Client *client)
 gboolean
 scheduler_may_serve(const Client *client)
 {
-    /* A client that was never identified has only called what sd-bus answers. */
+    /* A client that was never identified has only made calls that concern no agent. */
     if (server_of(client)->startup != NULL || client->admission != NULL ||
         !bus_channel.is_writable(client))
         return FALSE;

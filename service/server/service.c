@@ -9,7 +9,6 @@
 #include "clock.h"
 #include "cluster-calls.h"
 #include "intake.h"
-#include "interfaces.h"
 #include "late-replies.h"
 #include "owners.h"
 #include "scheduler.h"
@@ -133,7 +132,6 @@ service_start(Service *service, const char *state_directory)
     int r;
 
     if ((r = sd_bus_add_filter(bus, NULL, intake_on_message, server)) < 0 ||
-        (r = interfaces_export(&server->bus, cluster_calls_get_info, server)) < 0 ||
         (r = owners_subscribe(server)) < 0) {
         g_warning("Can't serve on the bus: %s", g_strerror(-r));
         lifecycle_end(server, EXIT_FAILURE);

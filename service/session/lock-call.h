@@ -27,17 +27,24 @@ typedef enum {
     /* Only on a lock socket. */
     LOCK_CALL_SYNC,
     LOCK_CALL_END,
-    /* Only on the bus. */
-    LOCK_CALL_QUERY,
-    LOCK_CALL_INSPECT,
+    /* Only on the bus, as all that follow. */
     LOCK_CALL_WATCH,
     LOCK_CALL_BREAK,
+    /* From here on they change nothing: lock_call_changes_nothing(). */
+    LOCK_CALL_QUERY,
+    LOCK_CALL_INSPECT,
     LOCK_CALL_BUCKETS,
     LOCK_CALL_OBSERVABLE,
     LOCK_CALL_RESYNC,
     LOCK_CALL_OPEN_SOCKET,
-    LOCK_CALL_PING,  /* a deferred org.freedesktop.DBus.Peer.Ping */
-    LOCK_CALL_OTHER, /* a deferred call that sd-bus would have answered itself */
+    /* Of the interfaces of D-Bus itself, and calls of nothing, which are all refused. From here on
+     * they concern no agent: lock_call_needs_agent(). */
+    LOCK_CALL_PING,
+    LOCK_CALL_MACHINE_ID,
+    LOCK_CALL_INTROSPECT,
+    LOCK_CALL_GET,
+    LOCK_CALL_GET_ALL,
+    LOCK_CALL_UNKNOWN,
 } LockCallKind;
 
 /* The owner of a call's bucket, according to its object path. */
@@ -60,6 +67,7 @@ typedef struct LockCall {
     gboolean enable;      /* of WATCH */
     InspectFilter filter; /* of INSPECT and BREAK */
     guint32 version;      /* of OPEN_SOCKET */
+    guint item;           /* of INTROSPECT, GET and GET_ALL: see dbus/objects.h */
 
     /* The D-Bus error for the reply if the call could not be decoded; otherwise NULL. */
     const char *refusal_name; /* static */
@@ -87,13 +95,11 @@ typedef struct {
     gboolean (*is_writable)(const Client *client);
 } Channel;
 
-/* The effect of a call whose reply is not needed. */
-typedef enum {
-    LOCK_CALL_ACTS,     /* the same as with a reply */
-    LOCK_CALL_GIVES_ID, /* an id unknown to the client: ignored unless the client has ended */
-    LOCK_CALL_ASKS,     /* none */
-} LockCallUse;
-LockCallUse lock_call_get_use(const LockCall *call);
+/* Whether the reply is all that comes of the call. */
+gboolean lock_call_changes_nothing(const LockCall *call);
+
+/* Whether the call is made by an agent: only then its client has to be identified. */
+gboolean lock_call_needs_agent(const LockCall *call);
 
 /* Returns a static name for the log. */
 const char *lock_call_get_name(const LockCall *call);

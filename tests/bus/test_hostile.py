@@ -14,11 +14,11 @@ import unittest
 
 import buses
 from buses import bus_without_statistics, can_be_others, status_kib
-from calls import ROOT, SERVICE
+from calls import ADMIN, LOCKS, ROOT, SERVICE
 from fakebus import FakeBus
 from harness import (DRIVER, DRIVER_PATH, FACTOR, PATIENCE, Bus, BusTestCase, DBusError, Gio, GLib,
                      RawClient, Service, diagnostic, environment, main, service_with, wait_for)
-from rawbus import lock_call, method_call
+from rawbus import lock_call, method_call, unpack
 from sockets import open_socket_call
 from test_pressure import OwnBus, wait_quiet
 
@@ -52,6 +52,7 @@ def introspect_call():
     return method_call(SERVICE, ROOT, 'org.freedesktop.DBus.Introspectable', 'Introspect')
 
 
+PROPERTIES = 'org.freedesktop.DBus.Properties'
 STATISTICS = 'org.freedesktop.DBus.Debug.Stats'
 
 
@@ -256,20 +257,33 @@ class Held(BusTestCase):
         for serial in serials:
             self.slow.result(serial)
 
-    def test_calls_that_sd_bus_replies_to(self):
-        """Beyond the limit a call is refused, in order. Pings are replied to."""
+    def test_calls_of_no_agent(self):
+        """Calls of the interfaces of D-Bus, and of nothing, wait for the client like any other; also
+        those of a client that is never identified."""
         unrelated = self.raw_client()
         unrelated.answers_pings = False
-        ping = method_call(SERVICE, ROOT, 'org.freedesktop.DBus.Peer', 'Ping')
+        kinds = [introspect_call,
+                 lambda: method_call(SERVICE, ROOT, PROPERTIES, 'Get',
+                                     GLib.Variant('(ss)', (ADMIN, 'Limits'))),
+                 lambda: method_call(SERVICE, ROOT, PROPERTIES, 'GetAll',
+                                     GLib.Variant('(s)', ('',))),
+                 lambda: method_call(SERVICE, '/nowhere', LOCKS, 'Query'),
+                 lambda: method_call(SERVICE, ROOT, 'org.freedesktop.DBus.Peer', 'GetMachineId'),
+                 lambda: method_call(SERVICE, ROOT, 'org.freedesktop.DBus.Peer', 'Ping')]
         for client in (self.slow, unrelated):
             serials, replies = self.check_bound(
-                client, [introspect_call() for _ in range(1200)] + [ping])
+                client, [kinds[number % len(kinds)]() for number in range(1200)])
+            self.assertLess(len(replies), len(serials))
             read_on(client)
-            outcomes = [client.reply_to(serial).get_error_name() for serial in serials]
-            self.assertEqual(outcomes[:len(replies)], [None] * len(replies))
-            self.assertEqual(outcomes[-1], None)
-            self.assertEqual(set(outcomes[len(replies):-1]),
-                             {'org.freedesktop.DBus.Error.LimitsExceeded'})
+            answers = [client.reply_to(serial) for serial in serials]
+            first = [(answer.get_error_name(), str(unpack(answer)))
+                     for answer in answers[:len(kinds)]]
+            self.assertEqual([error for error, _ in first],
+                             [None, None, None, 'org.freedesktop.DBus.Error.UnknownObject', None, None])
+            self.assertEqual([(answer.get_error_name(), str(unpack(answer))) for answer in answers],
+                             first * (len(serials) // len(kinds)))
+            order = [message.get_reply_serial() for message in client.log]
+            self.assertEqual([serial for serial in order if serial in set(serials)], serials)
 
     def test_calls_without_reply(self):
         """Calls of a client that does not read are deferred too, and served in order."""

@@ -10,10 +10,8 @@
 
 #include "common/bus-names.h"
 #include "service/core/principal.h"
-#include "service/dbus/interfaces.h"
 #include "service/server/admission.h"
 #include "service/server/clock.h"
-#include "service/server/cluster-calls.h"
 #include "service/server/intake.h"
 #include "service/server/late-replies.h"
 #include "service/server/lifecycle.h"
@@ -62,10 +60,8 @@ start_server(SocketWorld *world)
     server->lifecycle = lifecycle_new(&(LifecycleOptions){0});
     clock_start(server);
     scheduler_start(server);
-    if (sd_bus_add_filter(bus, NULL, intake_on_message, server) < 0 ||
-        interfaces_export(&server->bus, cluster_calls_get_info, server) < 0 ||
-        owners_subscribe(server) < 0)
-        g_error("No interfaces");
+    if (sd_bus_add_filter(bus, NULL, intake_on_message, server) < 0 || owners_subscribe(server) < 0)
+        g_error("No subscription");
 }
 
 /* As in service.c. */
