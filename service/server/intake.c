@@ -35,16 +35,15 @@ static void
 wait_for_identity(Client *client, const LockCall *call)
 {
     const UserAgent *user_agent = &client->session->user_agent;
-    LimitId limit;
 
     if (user_agent->shutting_down)
         encode_result(client, call,
                       LOCK_RESULT_SHUTTING_DOWN); /* too late to identify the client */
     else if (flow_control_is_full(client->flow) ||
-             call_queue_has_room(&client->deferred, 1, &user_agent->limits, &limit))
+             call_queue_has_room(&client->deferred, &user_agent->limits))
         scheduler_defer(client, call);
     else
-        encode_result(client, call, lock_result_limit(limit));
+        encode_result(client, call, lock_result_limit(LIMIT_BYTES_WAITING));
 }
 
 /* Serves the packets that the client has sent on its lock socket before this call, that is, those

@@ -151,54 +151,41 @@ make_flood(Client *client)
     flow_control_ask(client->flow);
 }
 
-/* Returns the client with the most deferred bytes among those counted in `group`, or among all if
- * it is NULL. */
+/* Returns the client with the most deferred bytes, of the uid that has the most. */
 static Client *
-find_greatest(const Server *server, const gsize *group)
+find_greatest(const Server *server)
 {
     Client *other, *greatest = NULL;
     GHashTableIter iter;
 
     g_hash_table_iter_init(&iter, server->session.clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&other))
-        if ((group == NULL || other->deferred.group == group) &&
-            (greatest == NULL || other->deferred.n_bytes > greatest->deferred.n_bytes))
+        if (greatest == NULL || *other->deferred.group > *greatest->deferred.group ||
+            (other->deferred.group == greatest->deferred.group &&
+             other->deferred.n_bytes > greatest->deferred.n_bytes))
             greatest = other;
     return greatest;
-}
-
-/* Returns the client that is to be treated as flooding after `client` has deferred a call, or NULL.
- */
-static Client *
-find_flood(Client *client)
-{
-    const Server *server = server_of(client);
-    const Limits *limits = &server->session.user_agent.limits;
-    LimitId limit;
-
-    if (!call_queue_has_room(&client->deferred, 0, limits, &limit))
-        return client;
-    if (*client->deferred.group > limits->max[LIMIT_BYTES_WAITING_PER_UID])
-        return find_greatest(server, client->deferred.group);
-    if (server->session.deferred.n_bytes > limits->max[LIMIT_BYTES_WAITING_TOTAL])
-        return find_greatest(server, NULL);
-    return NULL;
 }
 
 void
 scheduler_defer(Client *client, const LockCall *call)
 {
-    Client *flood;
+    Session *session = client->session;
+    const Limits *limits = &session->user_agent.limits;
 
-    call_queue_push(&client->deferred, call, &client->session->user_agent.limits);
+    if (!call_queue_has_room(&client->deferred, limits)) {
+        make_flood(client);
+        return;
+    }
+    call_queue_push(&client->deferred, call, limits);
     if (flow_control_is_full(client->flow)) {
         flow_control_ask(client->flow);
         if (client->deferred.calls.length == 1)
             g_debug("%s has not read what it was sent: its calls are deferred",
                     client->unique_name);
     }
-    while ((flood = find_flood(client)) != NULL)
-        make_flood(flood);
+    while (session->deferred.n_bytes > limits->max[LIMIT_BYTES_WAITING_TOTAL])
+        make_flood(find_greatest(server_of(client)));
 }
 
 /* During the start, the agent that is to be terminated may not be restored yet: startup.c. */

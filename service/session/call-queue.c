@@ -68,10 +68,7 @@ call_queue_is_empty(const CallQueue *queue)
 }
 
 gboolean
-call_queue_has_room(const CallQueue *queue, guint n_calls, const Limits *limits, LimitId *out_limit)
+call_queue_has_room(const CallQueue *queue, const Limits *limits)
 {
-    *out_limit = queue->n_bytes > limits->max[LIMIT_BYTES_WAITING] ? LIMIT_BYTES_WAITING
-                                                                   : LIMIT_CALLS_WAITING;
-    return *out_limit == LIMIT_CALLS_WAITING &&
-           queue->calls.length + n_calls <= limits->max[LIMIT_CALLS_WAITING];
+    return queue->n_bytes < limits->max[LIMIT_BYTES_WAITING];
 }

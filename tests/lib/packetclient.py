@@ -26,8 +26,8 @@ END_REASONS = ('', 'stolen', 'timeout', 'terminated', 'lost', 'unavailable')
 CLOSE_REASONS = ('', 'replaced', 'malformed', 'shutdown')
 LIMITS = ('', 'nameBytes', 'whyBytes', 'requestsPerClient', 'requestsPerApp', 'requestsPerUid',
           'requestsTotal', 'textBytesPerApp', 'textBytesPerUid', 'textBytesTotal',
-          'clientsPerApp', 'clientsPerUid', 'clientsTotal', 'callsWaiting', 'bytesWaiting',
-          'bytesWaitingPerUid', 'bytesWaitingTotal', 'watchesPerClient', 'watchesPerApp',
+          'clientsPerApp', 'clientsPerUid', 'clientsTotal', 'bytesWaiting',
+          'bytesWaitingTotal', 'watchesPerClient', 'watchesPerApp',
           'watchesPerUid', 'watchesTotal')
 MAX_PACKET = 65536
 

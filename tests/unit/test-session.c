@@ -36,7 +36,6 @@ set_up(Fixture *f, gconstpointer data)
     Limits limits;
 
     limits_init(&limits);
-    limits.max[LIMIT_CALLS_WAITING] = 3;
     session_init(&f->session, &limits);
     f->session.client_free = free_client;
     f->log = g_string_new(NULL);
@@ -125,19 +124,18 @@ test_copy_is_cut(Fixture *f, gconstpointer data)
 static void
 test_queue(Fixture *f, gconstpointer data)
 {
-    const Limits *limits = &f->session.user_agent.limits;
+    Limits *limits = &f->session.user_agent.limits;
     Client *client = session_add_client(&f->session, ":1.1", NULL);
-    LimitId limit;
 
+    limits->max[LIMIT_BYTES_WAITING] = 2 * sizeof(LockCall) + 100;
     for (guint64 serial = 1; serial <= 3; serial++) {
         LockCall call = make_request("n");
 
-        g_assert_true(call_queue_has_room(&client->deferred, 1, limits, &limit));
+        g_assert_true(call_queue_has_room(&client->deferred, limits));
         call.serial = serial;
         call_queue_push(&client->deferred, &call, limits);
     }
-    g_assert_false(call_queue_has_room(&client->deferred, 1, limits, &limit));
-    g_assert_cmpint(limit, ==, LIMIT_CALLS_WAITING);
+    g_assert_false(call_queue_has_room(&client->deferred, limits));
     for (guint64 serial = 1; serial <= 3; serial++) {
         LockCall *call = call_queue_pop(&client->deferred);
 
