@@ -22,13 +22,6 @@ typedef sd_bus_slot SdBusSlot;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SdBusMessage, sd_bus_message_unref)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SdBusSlot, sd_bus_slot_unref)
 
-/* A GDestroyNotify for containers. */
-static inline void
-sd_bus_message_destroy(gpointer message)
-{
-    sd_bus_message_unref(message);
-}
-
 /* Whether a negative errno from sd-bus is a temporary lack of resources, after which the connection
  * can still be used. */
 static inline gboolean

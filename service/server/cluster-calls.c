@@ -261,7 +261,6 @@ cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_e
     const char *host;
     AskedCall *asked;
     guint64 serial;
-    gsize n_bytes;
 
     if (!is_clustered(call) || !get_host(call, &host))
         return CLUSTER_ASK_NONE;
@@ -275,7 +274,7 @@ cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_e
     asked->uid = uid;
     asked->caller_uid = caller_uid;
     asked->unique_name = g_strdup(client->unique_name);
-    asked->call = lock_call_copy(call, &server->session.user_agent.limits, &n_bytes);
+    asked->call = lock_call_copy(call, &server->session.user_agent.limits);
     asked->rows = g_ptr_array_new_with_free_func(g_free);
     asked->n_ended = n_ended;
     asked->timeout_id = g_timeout_add(

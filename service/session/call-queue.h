@@ -22,7 +22,7 @@ typedef struct {
 } CallQueueTotals;
 
 typedef struct {
-    GQueue calls;
+    GQueue calls; /* of LockCall, owned */
     gsize n_bytes;
     gsize *group;            /* the bytes of all clients of the same uid; borrowed */
     CallQueueTotals *totals; /* borrowed */

@@ -72,7 +72,7 @@ get_texts(LockCall *call, const Limits *limits, CallText *out_texts)
 }
 
 LockCall *
-lock_call_copy(const LockCall *call, const Limits *limits, gsize *out_n_bytes)
+lock_call_copy(const LockCall *call, const Limits *limits)
 {
     LockCall with_texts = *call;
     CallText texts[N_TEXTS];
@@ -97,7 +97,7 @@ lock_call_copy(const LockCall *call, const Limits *limits, gsize *out_n_bytes)
     }
     *copy = with_texts;
     copy->refusal_text = g_strdup(call->refusal_text);
-    *out_n_bytes = n_bytes + (call->refusal_text != NULL ? strlen(call->refusal_text) : 0);
+    copy->n_bytes = n_bytes + (call->refusal_text != NULL ? strlen(call->refusal_text) : 0);
     return copy;
 }
 

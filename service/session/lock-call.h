@@ -72,6 +72,7 @@ typedef struct LockCall {
     /* The D-Bus error for the reply if the call could not be decoded; otherwise NULL. */
     const char *refusal_name; /* static */
     char *refusal_text;       /* owned */
+    gsize n_bytes;            /* of a copy: the memory that it uses */
 } LockCall;
 
 /* The core's result. `request` is borrowed and only set for REQUEST, if the request is live. */
@@ -105,8 +106,8 @@ gboolean lock_call_needs_agent(const LockCall *call);
 const char *lock_call_get_name(const LockCall *call);
 
 /* Returns an owned copy. A string that exceeds its limit is truncated to one byte more than the
- * limit, so that the call is refused with the same error. `*out_n_bytes` is the memory used. */
-LockCall *lock_call_copy(const LockCall *call, const Limits *limits, gsize *out_n_bytes);
+ * limit, so that the call is refused with the same error. */
+LockCall *lock_call_copy(const LockCall *call, const Limits *limits);
 void lock_call_free(LockCall *call);
 
 /* Frees the members that a call on the stack owns. */
