@@ -12,9 +12,9 @@
 /**
  * WebLocksAgent:
  *
- * A client that requests locks (section 2.4 of the standard), with a connection to the bus: its
- * own, or one of the application. The unique name of the connection is its client id. All its
- * requests and locks end when the connection ends.
+ * A client that requests locks (section 2.4 of the standard), with a connection to the bus of its
+ * own. The unique name of the connection is its client id. All its requests and locks end when the
+ * connection ends.
  *
  * A process needs one agent for each of its parts that should exclude each other. Most processes
  * need only the default one: web_locks_agent_dup_default().
@@ -40,6 +40,7 @@ enum {
     PROP_ADDRESS,
     PROP_CLIENT_ID,
     PROP_CONNECTED,
+    PROP_SERVICE_RUNNING,
     N_PROPS,
 };
 static GParamSpec *properties[N_PROPS];
@@ -92,6 +93,7 @@ change_run(SessionDelivery *delivery)
     g_object_freeze_notify(self);
     g_object_notify_by_pspec(self, properties[PROP_CLIENT_ID]);
     g_object_notify_by_pspec(self, properties[PROP_CONNECTED]);
+    g_object_notify_by_pspec(self, properties[PROP_SERVICE_RUNNING]);
     g_object_thaw_notify(self);
 }
 
@@ -118,18 +120,6 @@ on_connection_changed(gpointer data)
 }
 
 /* ---- constructors */
-
-static void
-use_connection(WebLocksAgent *self, Connection *take_connection)
-{
-    AgentRef *ref = g_atomic_rc_box_new0(AgentRef);
-
-    g_clear_pointer(&self->connection, connection_unref);
-    self->connection = take_connection;
-    g_weak_ref_init(&ref->agent, self);
-    ref->session = session_ref(connection_get_session(self->connection));
-    connection_set_changed(self->connection, on_connection_changed, ref, agent_ref_unref);
-}
 
 /* Returns an agent that is not connected yet. */
 static WebLocksAgent *
@@ -306,23 +296,21 @@ web_locks_agent_new_for_address_sync(const char *address, GCancellable *cancella
 
 /* ---- default agents */
 
-/* Agents that later calls return again: default agents, and those of application connections. The
- * pointers `bus`, `context` and `address` are only compared; the agent has the references. */
+/* The pointers `context` and `address` are only compared; the agent has the references. */
 typedef struct {
     GBusType bus_type;
-    GDBusConnection *bus; /* NULL: a default agent */
     GMainContext *context;
     GWeakRef agent;
     gpointer address; /* of the agent object */
-} KnownAgent;
+} DefaultAgent;
 
 /* Protected by PROCESS_MUTEX_AGENTS. */
-static GPtrArray *known_agents;
+static GPtrArray *default_agents;
 
 static void
-known_agent_free(gpointer data)
+default_agent_free(gpointer data)
 {
-    KnownAgent *entry = data;
+    DefaultAgent *entry = data;
 
     g_weak_ref_clear(&entry->agent);
     g_free(entry);
@@ -332,9 +320,9 @@ static void
 forget_agent(WebLocksAgent *agent)
 {
     process_lock(PROCESS_MUTEX_AGENTS);
-    for (guint i = 0; known_agents != NULL && i < known_agents->len; i++) {
-        if (((KnownAgent *)g_ptr_array_index(known_agents, i))->address == agent) {
-            g_ptr_array_remove_index_fast(known_agents, i);
+    for (guint i = 0; default_agents != NULL && i < default_agents->len; i++) {
+        if (((DefaultAgent *)g_ptr_array_index(default_agents, i))->address == agent) {
+            g_ptr_array_remove_index_fast(default_agents, i);
             break;
         }
     }
@@ -344,19 +332,18 @@ forget_agent(WebLocksAgent *agent)
 /* Finds an agent that is not closed and whose connection has not ended. References to other agents
  * are added to `unwanted`, since the last one must not be dropped with the mutex held. */
 static WebLocksAgent *
-find_agent(GBusType bus_type, GDBusConnection *bus, GMainContext *context, GPtrArray *unwanted)
+find_agent(GBusType bus_type, GMainContext *context, GPtrArray *unwanted)
 {
-    for (guint i = 0; known_agents != NULL && i < known_agents->len; i++) {
-        KnownAgent *known = g_ptr_array_index(known_agents, i);
+    for (guint i = 0; default_agents != NULL && i < default_agents->len; i++) {
+        DefaultAgent *known = g_ptr_array_index(default_agents, i);
         WebLocksAgent *agent;
 
-        if (known->bus != bus ||
-            (bus == NULL && (known->bus_type != bus_type || known->context != context)))
+        if (known->bus_type != bus_type || known->context != context)
             continue;
         agent = g_weak_ref_get(&known->agent);
         if (agent != NULL && connection_check(agent->connection, NULL))
             return agent;
-        g_ptr_array_remove_index_fast(known_agents, i);
+        g_ptr_array_remove_index_fast(default_agents, i);
         if (agent != NULL)
             g_ptr_array_add(unwanted, agent);
         return NULL;
@@ -365,18 +352,17 @@ find_agent(GBusType bus_type, GDBusConnection *bus, GMainContext *context, GPtrA
 }
 
 static void
-remember_agent(WebLocksAgent *agent, GBusType bus_type, GDBusConnection *bus)
+remember_agent(WebLocksAgent *agent)
 {
-    KnownAgent *known = g_new0(KnownAgent, 1);
+    DefaultAgent *known = g_new0(DefaultAgent, 1);
 
-    known->bus_type = bus_type;
-    known->bus = bus;
+    known->bus_type = agent->bus_type;
     known->context = connection_get_context(agent->connection);
     known->address = agent;
     g_weak_ref_init(&known->agent, agent);
-    if (known_agents == NULL)
-        known_agents = g_ptr_array_new_with_free_func(known_agent_free);
-    g_ptr_array_add(known_agents, known);
+    if (default_agents == NULL)
+        default_agents = g_ptr_array_new_with_free_func(default_agent_free);
+    g_ptr_array_add(default_agents, known);
 }
 
 /**
@@ -400,66 +386,10 @@ web_locks_agent_dup_default(GBusType bus_type)
     WebLocksAgent *self;
 
     process_lock(PROCESS_MUTEX_AGENTS);
-    self = find_agent(bus_type, NULL, context, unwanted);
+    self = find_agent(bus_type, context, unwanted);
     if (self == NULL) {
         self = agent_new(bus_type, NULL);
-        remember_agent(self, bus_type, NULL);
-    }
-    process_unlock(PROCESS_MUTEX_AGENTS);
-    return self;
-}
-
-/* ---- agents of application connections */
-
-/**
- * web_locks_agent_new_for_connection:
- * @connection: a connection to a message bus
- * @error: return location for an error
- *
- * Gets the agent of a bus connection of the application; the client id is the connection's unique
- * name.
- *
- * Each connection has at most one open agent: if there is one, this function returns it.
- * This function does no I/O. The agent shares the connection with the application. No other code
- * may call the methods of `org.w3.WebLocks` that request and release locks on this connection.
- *
- * web_locks_agent_close(), or dropping the last reference to the agent and to its locks, ends the
- * agent and leaves the connection open. The service is notified of that, also if it has to be
- * started again for it; until it has acknowledged it, the main context of the agent is still used.
- * If the connection is closed, the agent ends.
- *
- * Fails with `G_IO_ERROR_INVALID_ARGUMENT` if the connection has no unique name, since then it is
- * not a connection to a message bus, and if the connection has an agent that was created with a
- * different thread-default main context.
- *
- * Returns: (transfer full): an agent
- * Since: 0.1
- */
-WebLocksAgent *
-web_locks_agent_new_for_connection(GDBusConnection *connection, GError **error)
-{
-    g_autoptr(GMainContext) context = g_main_context_ref_thread_default();
-    g_autoptr(GPtrArray) unwanted = g_ptr_array_new_with_free_func(g_object_unref);
-    WebLocksAgent *self;
-
-    g_return_val_if_fail(G_IS_DBUS_CONNECTION(connection), NULL);
-    g_return_val_if_fail(error == NULL || *error == NULL, NULL);
-
-    if (g_dbus_connection_get_unique_name(connection) == NULL) {
-        g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                            _("the connection is not one to a message bus"));
-        return NULL;
-    }
-    process_lock(PROCESS_MUTEX_AGENTS);
-    self = find_agent(G_BUS_TYPE_NONE, connection, context, unwanted);
-    if (self == NULL) {
-        self = agent_new(G_BUS_TYPE_NONE, NULL);
-        use_connection(self, connection_new_borrowed(connection));
-        remember_agent(self, G_BUS_TYPE_NONE, connection);
-    } else if (connection_get_context(self->connection) != context) {
-        g_ptr_array_add(unwanted, g_steal_pointer(&self));
-        g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                            _("the connection has an agent of another main context"));
+        remember_agent(self);
     }
     process_unlock(PROCESS_MUTEX_AGENTS);
     return self;
@@ -474,10 +404,10 @@ web_locks_agent_new_for_connection(GDBusConnection *connection, GError **error)
  * @callback: (scope async) (nullable): called when the agent is connected
  * @user_data: for @callback
  *
- * Connects the agent to its bus if it isn't connected yet. Only default agents and agents of
- * application connections are created unconnected, and connect when they are first used. Call this
- * function to get [property@WebLocks.Agent:client-id] before that, or to find out whether the bus
- * is available.
+ * Connects the agent to its bus if it isn't connected yet. Default agents and those that are
+ * constructed with properties are created unconnected, and connect when they are first used. Call
+ * this function to get [property@WebLocks.Agent:client-id] before that, or to find out whether the
+ * bus is available.
  *
  * Since: 0.1
  */
@@ -551,8 +481,7 @@ web_locks_agent_connect_sync(WebLocksAgent *self, GCancellable *cancellable, GEr
  *
  * Ends the agent, as the end of its process would: pending requests fail with
  * [error@WebLocks.Error.ABORT], and all locks are lost. The agent can't be used again. Its
- * connection to the bus is closed, unless it belongs to the application: see
- * web_locks_agent_new_for_connection().
+ * connection to the bus is closed.
  *
  * Since: 0.1
  */
@@ -598,6 +527,25 @@ web_locks_agent_get_connected(WebLocksAgent *self)
     return connection_is_connected(self->connection);
 }
 
+/**
+ * web_locks_agent_get_service_running:
+ * @self: an agent
+ *
+ * Gets whether the lock service is running on the agent's bus, as the bus has last reported it.
+ *
+ * This is for programs that show the state of the service. To request a lock it need not be known:
+ * the bus starts a service that isn't running when it is needed.
+ *
+ * Returns: whether it is; %FALSE while the agent isn't connected
+ * Since: 0.1
+ */
+gboolean
+web_locks_agent_get_service_running(WebLocksAgent *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), FALSE);
+    return connection_is_served(self->connection);
+}
+
 /* ---- GObject */
 
 static void
@@ -617,6 +565,9 @@ web_locks_agent_get_property(GObject *object, guint id, GValue *value, GParamSpe
         break;
     case PROP_CONNECTED:
         g_value_set_boolean(value, web_locks_agent_get_connected(self));
+        break;
+    case PROP_SERVICE_RUNNING:
+        g_value_set_boolean(value, web_locks_agent_get_service_running(self));
         break;
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
@@ -644,9 +595,13 @@ static void
 web_locks_agent_constructed(GObject *object)
 {
     WebLocksAgent *self = WEB_LOCKS_AGENT(object);
+    AgentRef *ref = g_atomic_rc_box_new0(AgentRef);
 
     G_OBJECT_CLASS(web_locks_agent_parent_class)->constructed(object);
-    use_connection(self, connection_new(self->bus_type, self->address));
+    self->connection = connection_new(self->bus_type, self->address);
+    g_weak_ref_init(&ref->agent, self);
+    ref->session = session_ref(connection_get_session(self->connection));
+    connection_set_changed(self->connection, on_connection_changed, ref, agent_ref_unref);
 }
 
 static void
@@ -711,6 +666,16 @@ web_locks_agent_class_init(WebLocksAgentClass *class)
      * Since: 0.1
      */
     properties[PROP_CONNECTED] = g_param_spec_boolean("connected", NULL, NULL, FALSE, flags);
+    /**
+     * WebLocksAgent:service-running:
+     *
+     * Whether the lock service is running on the agent's bus. %FALSE while the agent isn't
+     * connected.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_SERVICE_RUNNING] =
+        g_param_spec_boolean("service-running", NULL, NULL, FALSE, flags);
     g_object_class_install_properties(object_class, N_PROPS, properties);
 }
 

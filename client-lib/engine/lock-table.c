@@ -3,8 +3,6 @@
 
 #include "client-lib/engine/lock-table.h"
 
-#include <sys/random.h>
-
 struct LockTable {
     Session *session;
     const LockTableFuncs *funcs;
@@ -12,14 +10,12 @@ struct LockTable {
     Recovery *recovery;
 
     GHashTable *entries; /* key -> LockEntry */
-    guint64 first_key, next_key;
+    guint64 last_key;
 
     GQueue calls; /* of LockEntry, by number */
     guint64 last_number;
     guint64 last_serial;
     guint64 unacknowledged; /* serial of the last unacknowledged message; 0: none */
-    gboolean is_ending;     /* END has to be sent, or was not answered */
-    guint64 end_serial;     /* of END on this socket; 0: none */
 };
 
 /* ---- entries */
@@ -27,7 +23,7 @@ struct LockTable {
 void
 lock_table_add(LockTable *self, LockEntry *entry)
 {
-    entry->key = self->next_key++;
+    entry->key = ++self->last_key;
     entry->is_live = TRUE;
     g_hash_table_insert(self->entries, &entry->key, entry);
 }
@@ -177,38 +173,6 @@ lock_table_release(LockTable *self, LockEntry *entry)
     lock_table_forget(self, entry);
 }
 
-static void
-write_end(LockTable *self)
-{
-    self->end_serial = ++self->last_serial;
-    packet_write_head(packet_socket_get_queue(recovery_get_socket(self->recovery)), PACKET_END,
-                      self->end_serial);
-}
-
-void
-lock_table_end(LockTable *self)
-{
-    if (!lock_table_is_needed(self))
-        return;
-    self->is_ending = TRUE;
-    if (recovery_get_socket(self->recovery) == NULL)
-        return;
-    write_end(self);
-    packet_socket_send(recovery_get_socket(self->recovery));
-}
-
-gboolean
-lock_table_is_ending(const LockTable *self)
-{
-    return self->is_ending;
-}
-
-void
-lock_table_end_other(LockTable *self)
-{
-    self->is_ending = TRUE;
-}
-
 /* ---- answers and events */
 
 static void
@@ -218,23 +182,11 @@ progress(LockTable *self)
 }
 
 static void
-take_answer_to_end(LockTable *self)
-{
-    self->is_ending = FALSE;
-    self->end_serial = 0;
-    progress(self);
-}
-
-static void
 take_answer(LockTable *self, const PacketAnswer *answer)
 {
     GList *link = self->calls.head;
     LockEntry *entry;
 
-    if (self->end_serial != 0 && self->end_serial == answer->head.serial) {
-        take_answer_to_end(self);
-        return;
-    }
     /* Calls that wait for the next socket can precede those that were sent on this one. */
     while (link != NULL && ((LockEntry *)link->data)->serial == 0)
         link = link->next;
@@ -297,17 +249,14 @@ on_message(const PacketHead *message, gpointer data)
 
 /* ---- recovery */
 
+/* Whether the service may have requests or locks of this agent. */
 static gboolean
 is_needed(gpointer data)
 {
-    return lock_table_is_needed(data);
-}
+    const LockTable *self = data;
 
-gboolean
-lock_table_is_needed(const LockTable *self)
-{
     return g_hash_table_size(self->entries) > 0 || self->calls.length > 0 ||
-           self->unacknowledged != 0 || self->is_ending;
+           self->unacknowledged != 0;
 }
 
 gboolean
@@ -316,7 +265,7 @@ lock_table_is_settled(LockTable *self)
     PacketSocket *socket = recovery_get_socket(self->recovery);
 
     if (socket == NULL)
-        return !lock_table_is_needed(self);
+        return !is_needed(self);
     packet_socket_send(socket);
     return packet_socket_is_drained(socket);
 }
@@ -335,30 +284,13 @@ compare(LockTable *self, GHashTable *live)
     }
 }
 
-static gboolean
-is_ours(const LockTable *self, guint64 key)
-{
-    return key >= self->first_key && key < self->next_key;
-}
-
 /* Releases and aborts live requests whose release or abort the service has not received. */
 static void
 release_unwanted(LockTable *self, const PacketLiveEntry *live, guint n_live)
 {
     for (guint i = 0; i < n_live; i++)
-        if (is_ours(self, live[i].key) && find_entry(self, live[i].key) == NULL)
+        if (find_entry(self, live[i].key) == NULL)
             write_release(self, live[i].key, live[i].state == PACKET_STATE_HELD);
-}
-
-/* Requests are sent after END. So if one of them is live, the service has received END, whose
- * answer was lost with an earlier socket, and another one would end this request as well. */
-static gboolean
-has_received_end(const LockTable *self, const PacketLiveEntry *live, guint n_live)
-{
-    for (guint i = 0; i < n_live; i++)
-        if (find_entry(self, live[i].key) != NULL)
-            return TRUE;
-    return FALSE;
 }
 
 static void
@@ -370,13 +302,8 @@ on_opened(const PacketLiveEntry *live, guint n_live, gpointer data)
     for (guint i = 0; i < n_live; i++)
         g_hash_table_insert(by_key, (gpointer)&live[i].key, (gpointer)&live[i]);
     self->unacknowledged = 0;
-    if (has_received_end(self, live, n_live))
-        self->is_ending = FALSE;
-    if (self->is_ending)
-        write_end(self);
     compare(self, by_key);
-    if (!self->is_ending)
-        release_unwanted(self, live, n_live);
+    release_unwanted(self, live, n_live);
     for (GList *link = self->calls.head; link != NULL; link = link->next)
         write_call(self, link->data);
     packet_socket_send(recovery_get_socket(self->recovery));
@@ -392,9 +319,6 @@ on_ended(gboolean was_read, gpointer data)
 
     if (was_read)
         self->unacknowledged = 0;
-    if (was_read && self->end_serial != 0)
-        self->is_ending = FALSE;
-    self->end_serial = 0;
     for (GList *link = self->calls.head, *next; link != NULL; link = next) {
         LockEntry *entry = link->data;
 
@@ -472,18 +396,6 @@ lock_table_finish(LockTable *self, PacketReason reason, const GError *error)
 
 /* ---- life */
 
-/* Returns a random first key, so that agents that use the same bus connection one after the other
- * don't use the same keys. */
-static guint64
-get_first_key(void)
-{
-    guint64 key;
-
-    if (getrandom(&key, sizeof key, 0) != sizeof key)
-        g_error("getrandom() failed");
-    return (key >> 1) + 1; /* at most 2^63: counting up can't overflow */
-}
-
 LockTable *
 lock_table_new(Session *session, Bus *bus, const LockTableFuncs *funcs, gpointer data)
 {
@@ -504,7 +416,6 @@ lock_table_new(Session *session, Bus *bus, const LockTableFuncs *funcs, gpointer
     self->data = data;
     self->recovery = recovery_new(session, bus, &recovery_funcs, self);
     self->entries = g_hash_table_new(g_int64_hash, g_int64_equal);
-    self->first_key = self->next_key = get_first_key();
     return self;
 }
 

@@ -7,8 +7,7 @@
  *   ends, pending calls are sent again on the next one in their original order. A request keeps
  *   its key, so the service never queues it twice.
  * - When a socket is opened, all entries are compared with the live requests that the service
- *   lists. Live requests with a key of this table but without an entry are released or aborted;
- *   keys of other agents that use the same bus connection are ignored.
+ *   lists. Live requests without an entry are released or aborted.
  * - A release or abort that requests no answer is unacknowledged until a later call is answered.
  *   While anything is unacknowledged, recovery opens another socket.
  *
@@ -95,17 +94,3 @@ gboolean lock_table_is_settled(LockTable *self);
 
 /* Calls funcs.finished of all entries. */
 void lock_table_finish(LockTable *self, PacketReason reason, const GError *error);
-
-/* Whether the service may have requests or locks of this agent, or of an earlier agent with the
- * same unique name that has to be ended. */
-gboolean lock_table_is_needed(const LockTable *self);
-
-/* Sends END, immediately or when there is a socket again, and again on each further socket until it
- * is answered; until then a socket is needed. Does nothing if the service has nothing of this
- * agent. No entry is added afterwards. */
-void lock_table_end(LockTable *self);
-gboolean lock_table_is_ending(const LockTable *self);
-
-/* Ends an earlier agent with the same unique name: END is the first message on the first socket. A
- * socket is needed from now on. */
-void lock_table_end_other(LockTable *self);

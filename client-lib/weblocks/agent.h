@@ -39,15 +39,14 @@ WebLocksAgent *web_locks_agent_new_for_address_sync(const char *address,
                                                     GError **error);
 
 WEB_LOCKS_PUBLIC
-WebLocksAgent *web_locks_agent_new_for_connection(GDBusConnection *connection, GError **error);
-
-WEB_LOCKS_PUBLIC
 WebLocksAgent *web_locks_agent_dup_default(GBusType bus_type);
 
 WEB_LOCKS_PUBLIC
 const char *web_locks_agent_get_client_id(WebLocksAgent *self);
 WEB_LOCKS_PUBLIC
 gboolean web_locks_agent_get_connected(WebLocksAgent *self);
+WEB_LOCKS_PUBLIC
+gboolean web_locks_agent_get_service_running(WebLocksAgent *self);
 WEB_LOCKS_PUBLIC
 void web_locks_agent_connect_async(WebLocksAgent *self,
                                    GCancellable *cancellable,

@@ -164,13 +164,6 @@ do_close(Script *s, char **words)
     web_locks_agent_close(s->agent);
 }
 
-/* Another agent, on the same connection of the application. */
-static void
-do_next_agent(Script *s, char **words)
-{
-    script_replace_agent(s);
-}
-
 /* Drops all references, without closing the agent. */
 static void
 do_abandon(Script *s, char **words)
@@ -452,35 +445,19 @@ do_fork(Script *s, char **words)
 }
 
 const ScriptVerb script_app_verbs[] = {
-    {"connect", do_connect},
-    {"connected", do_connected},
-    {"request", do_request},
-    {"release", do_release},
-    {"query", do_query},
-    {"inspect", do_inspect},
-    {"break", do_break},
-    {"buckets", do_buckets},
-    {"monitor", do_monitor},
-    {"monitor-all", do_monitor_all},
-    {"cancel", do_cancel},
-    {"drop", do_drop},
-    {"close", do_close},
-    {"abandon", do_abandon},
-    {"next-agent", do_next_agent},
-    {"got", do_got},
-    {"held", do_held},
-    {"none", do_none},
-    {"done", do_done},
-    {"failed", do_failed},
-    {"released", do_released},
-    {"waiting", do_waiting},
-    {"lost", do_lost},
-    {"still", do_still},
-    {"shows", do_shows},
-    {"evidence", do_evidence},
-    {"quiet", do_quiet},
-    {"pass", do_pass},
-    {"stall", do_stall},
-    {"fork", do_fork},
-    {NULL, NULL},
+    {"connect", do_connect},   {"connected", do_connected},
+    {"request", do_request},   {"release", do_release},
+    {"query", do_query},       {"inspect", do_inspect},
+    {"break", do_break},       {"buckets", do_buckets},
+    {"monitor", do_monitor},   {"monitor-all", do_monitor_all},
+    {"cancel", do_cancel},     {"drop", do_drop},
+    {"close", do_close},       {"abandon", do_abandon},
+    {"got", do_got},           {"held", do_held},
+    {"none", do_none},         {"done", do_done},
+    {"failed", do_failed},     {"released", do_released},
+    {"waiting", do_waiting},   {"lost", do_lost},
+    {"still", do_still},       {"shows", do_shows},
+    {"evidence", do_evidence}, {"quiet", do_quiet},
+    {"pass", do_pass},         {"stall", do_stall},
+    {"fork", do_fork},         {NULL, NULL},
 };

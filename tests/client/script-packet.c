@@ -33,8 +33,11 @@ static const Word closed_words[] = {
 };
 
 static const Word kind_words[] = {
-    {"REQUEST", PACKET_REQUEST}, {"RELEASE", PACKET_RELEASE}, {"ABORT", PACKET_ABORT},
-    {"SYNC", PACKET_SYNC},       {"END", PACKET_END},         {NULL, 0},
+    {"REQUEST", PACKET_REQUEST},
+    {"RELEASE", PACKET_RELEASE},
+    {"ABORT", PACKET_ABORT},
+    {"SYNC", PACKET_SYNC},
+    {NULL, 0},
 };
 
 static guint64

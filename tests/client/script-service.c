@@ -263,14 +263,13 @@ do_replace(Script *s, char **words)
     test_iterate();
 }
 
-/* "unopened", "borrowed": about the beginning of the case. */
+/* "unopened": about the beginning of the case. */
 static void
 do_nothing(Script *s, char **words)
 {
 }
 
 const ScriptVerb script_service_verbs[] = {
-    {">", do_expect},         {"<", do_send},           {"open", do_open},
-    {"die", do_die},          {"return", do_return},    {"replace", do_replace},
-    {"unopened", do_nothing}, {"borrowed", do_nothing}, {NULL, NULL},
+    {">", do_expect},      {"<", do_send},          {"open", do_open},        {"die", do_die},
+    {"return", do_return}, {"replace", do_replace}, {"unopened", do_nothing}, {NULL, NULL},
 };

@@ -211,6 +211,52 @@ test_notify(void)
     g_assert_cmpstr(web_locks_agent_get_client_id(agent), ==, client_id); /* it keeps its last id */
 }
 
+static gboolean
+is_running(gpointer agent)
+{
+    return web_locks_agent_get_service_running(agent);
+}
+
+static gboolean
+is_not_running(gpointer agent)
+{
+    return !is_running(agent);
+}
+
+/* Whether the service is there, also while the agent has nothing to do with it. */
+static void
+test_service_running(void)
+{
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
+    g_autoptr(GError) error = NULL;
+    gboolean running = TRUE;
+    guint n_notifies = 0;
+
+    g_assert_false(web_locks_agent_get_service_running(agent)); /* it is not connected yet */
+    g_assert_true(web_locks_agent_connect_sync(agent, NULL, &error));
+    g_assert_no_error(error);
+    g_assert_true(web_locks_agent_get_service_running(agent));
+    test_iterate();
+
+    g_signal_connect(agent, "notify::service-running", G_CALLBACK(count_notify), &n_notifies);
+    test_service_stop();
+    test_wait(is_not_running, agent);
+    test_wait(test_is_set, &n_notifies);
+    g_object_get(agent, "service-running", &running, NULL);
+    g_assert_false(running);
+    g_assert_true(web_locks_agent_get_connected(agent));
+
+    n_notifies = 0;
+    test_service_start();
+    test_wait(is_running, agent);
+    test_wait(test_is_set, &n_notifies);
+
+    n_notifies = 0;
+    web_locks_agent_close(agent);
+    g_assert_false(web_locks_agent_get_service_running(agent));
+    test_wait(test_is_set, &n_notifies);
+}
+
 static void
 test_nowhere(void)
 {
@@ -574,6 +620,7 @@ main(int argc, char **argv)
     g_test_add_func("/agent/names-of-buckets", test_bucket_names);
     g_test_add_func("/agent/constructed-manager", test_constructed_manager);
     g_test_add_func("/agent/notify", test_notify);
+    g_test_add_func("/agent/service-running", test_service_running);
     g_test_add_func("/agent/no-such-bus", test_nowhere);
     g_test_add_func("/agent/no-such-bus-when-used", test_nowhere_used);
     g_test_add_func("/agent/available", test_available);

@@ -104,8 +104,7 @@ test_agents(void)
 {
     const char *address = test_bus()->address;
     g_autoptr(WebLocksAgent) by_bus = NULL, by_bus_sync = NULL, by_address = NULL,
-                             by_address_sync = NULL, by_default = NULL, by_connection = NULL;
-    g_autoptr(GDBusConnection) connection = NULL;
+                             by_address_sync = NULL, by_default = NULL;
     g_autoptr(GError) error = NULL;
     g_auto(Answer) bus = {0}, at_address = {0}, connect = {0}, list = {0};
     g_auto(GStrv) buckets = NULL, buckets_sync = NULL;
@@ -129,6 +128,7 @@ test_agents(void)
     g_assert_true(web_locks_agent_connect_sync(by_default, NULL, &error));
     g_assert_no_error(error);
     g_assert_true(web_locks_agent_get_connected(by_default));
+    g_assert_true(web_locks_agent_get_service_running(by_default));
     g_assert_cmpstr(web_locks_agent_get_client_id(by_default), !=,
                     web_locks_agent_get_client_id(by_bus));
 
@@ -153,12 +153,6 @@ test_agents(void)
     g_assert_no_error(error);
     g_assert_cmpuint(observable->len, ==, 0);
     g_assert_cmpuint(observable_sync->len, ==, 0);
-
-    connection = private_bus_connect(test_bus());
-    by_connection = web_locks_agent_new_for_connection(connection, &error);
-    g_assert_no_error(error);
-    g_assert_cmpstr(web_locks_agent_get_client_id(by_connection), ==,
-                    g_dbus_connection_get_unique_name(connection));
 
     web_locks_agent_close(by_default);
     g_assert_false(web_locks_agent_get_connected(by_default));

@@ -54,57 +54,6 @@ class Classes(PythonTestCase):
         self.assertFalse(agent.get_connected())
         self.assertIsNot(WebLocks.Agent.dup_default(Gio.BusType.SYSTEM), agent)
 
-    def new_connection(self):
-        connection = Gio.DBusConnection.new_for_address_sync(
-            self.bus.address, Gio.DBusConnectionFlags.AUTHENTICATION_CLIENT |
-            Gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION, None, None)
-        self._names.append(connection.get_unique_name())
-        self.addCleanup(connection.close_sync, None)
-        return connection
-
-    def test_agent_of_a_connection(self):
-        """The program's own use of its connection is not affected, and it stays open."""
-        connection = self.new_connection()
-
-        def get_id():
-            return connection.call_sync(
-                'org.freedesktop.DBus', '/org/freedesktop/DBus', 'org.freedesktop.DBus', 'GetId',
-                None, GLib.VariantType('(s)'), Gio.DBusCallFlags.NONE, -1, None).unpack()
-
-        agent = WebLocks.Agent.new_for_connection(connection)
-        self.assertIs(WebLocks.Agent.new_for_connection(connection), agent)
-        self.assertEqual(agent.client_id, connection.get_unique_name())
-        manager = agent.get_manager(self.bucket)
-        with manager.lock('x'):
-            self.assertEqual(self.state(), ([('x', 'exclusive', agent.client_id)], []))
-            get_id()
-        lock = manager.request_sync('x')
-        self.assertTrue(lock.held)
-        agent.close()
-        self.assertFalse(lock.held)
-        self.assert_nothing_left()
-        get_id()
-
-        again = WebLocks.Agent.new_for_connection(connection)
-        self.assertIsNot(again, agent)
-        with again.get_manager(self.bucket).lock('x'):
-            self.assertEqual(self.held(), ['x'])
-        again.close()
-
-    def test_agent_of_a_connection_of_another_context(self):
-        connection = self.new_connection()
-        agent = WebLocks.Agent.new_for_connection(connection)
-        context = GLib.MainContext()
-        context.push_thread_default()
-        try:
-            with self.assertRaises(GLib.Error) as caught:
-                WebLocks.Agent.new_for_connection(connection)
-        finally:
-            context.pop_thread_default()
-        self.assertTrue(caught.exception.matches(Gio.io_error_quark(),
-                                                 Gio.IOErrorEnum.INVALID_ARGUMENT))
-        agent.close()
-
     def test_huge_names(self):
         """Refused before they are converted, which takes a second."""
         name = 'ä' * 10**8

@@ -264,6 +264,7 @@ def exported(class_):
 class Agent(WebLocks.Agent):
     client_id = attribute('client_id')
     connected = attribute('connected')
+    service_running = attribute('service_running')
 
     def __repr__(self):
         return f"<WebLocks.Agent {self.client_id or 'not connected'}>"
