@@ -244,20 +244,16 @@ on_connected(GObject *source, GAsyncResult *result, gpointer data)
     Holder *self = data;
     g_autoptr(GError) error = NULL;
 
-    self->agent = web_locks_agent_new_finish(result, &error);
+    g_async_initable_init_finish(G_ASYNC_INITABLE(source), result, &error);
     if (self->aborted) {
         g_main_loop_quit(self->loop);
-        return;
-    }
-    if (self->agent != NULL)
-        self->manager =
-            web_locks_agent_get_manager(self->agent, self->options.target.bucket, &error);
-    else
-        target_explain(&self->options.target, error);
-    if (self->manager != NULL)
+    } else if (error == NULL) {
+        self->manager = web_locks_manager_new(self->agent, self->options.target.bucket);
         request(self);
-    else
+    } else {
+        target_explain(&self->options.target, error);
         finish(self, complain_of(error));
+    }
 }
 
 /* ---- signals */
@@ -303,8 +299,9 @@ holder_main(Holder *self)
         complain(_("cannot watch signals: %s"), g_strerror(errno));
         return STATUS_SYSTEM;
     }
-    web_locks_agent_new_async(target_bus(&self->options.target), self->cancellable, on_connected,
-                              self);
+    self->agent = web_locks_agent_new(target_bus(&self->options.target), NULL);
+    g_async_initable_init_async(G_ASYNC_INITABLE(self->agent), G_PRIORITY_DEFAULT,
+                                self->cancellable, on_connected, self);
     g_main_loop_run(self->loop);
     clear(self);
     return self->status;

@@ -270,8 +270,8 @@ get_monitor(const Watch *watch, GError **error)
 
     if (watch->all)
         return web_locks_monitor_new_all_sync(watch->agent, NULL, error);
-    manager = web_locks_agent_get_manager(watch->agent, watch->target.bucket, error);
-    return manager != NULL ? web_locks_monitor_new_sync(manager, NULL, error) : NULL;
+    manager = web_locks_manager_new(watch->agent, watch->target.bucket);
+    return web_locks_monitor_new_sync(manager, NULL, error);
 }
 
 static int

@@ -94,7 +94,7 @@ on_connected(GObject *source, GAsyncResult *result, gpointer data)
     ViewerBus *self = data;
     g_autoptr(GError) error = NULL;
 
-    web_locks_agent_connect_finish(WEB_LOCKS_AGENT(source), result, &error);
+    g_async_initable_init_finish(G_ASYNC_INITABLE(source), result, &error);
     if (is_cancelled(error))
         return;
     if (error != NULL) {
@@ -112,9 +112,10 @@ viewer_bus_connect(ViewerBus *self)
 {
     disconnect(self);
     self->cancellable = g_cancellable_new();
-    self->agent = g_object_new(WEB_LOCKS_TYPE_AGENT, "bus-type", self->type, NULL);
+    self->agent = web_locks_agent_new(self->type, NULL);
     set_state(self, VIEWER_BUS_CONNECTING, NULL);
-    web_locks_agent_connect_async(self->agent, self->cancellable, on_connected, self);
+    g_async_initable_init_async(G_ASYNC_INITABLE(self->agent), G_PRIORITY_DEFAULT,
+                                self->cancellable, on_connected, self);
 }
 
 /* ---- what is known */

@@ -31,8 +31,8 @@ G_BEGIN_DECLS
  * @WEB_LOCKS_ERROR_TIMEOUT: the time-out of the request expired before it was granted
  * @WEB_LOCKS_ERROR_NOT_HELD: the lock had been released already
  * @WEB_LOCKS_ERROR_LIMITS: a limit of the service or of the bus was reached; the message names it
- * @WEB_LOCKS_ERROR_UNAVAILABLE: the bus or the service can't be reached, see
- *   web_locks_agent_is_available_async(); or a lock could not be stolen from other machines in time
+ * @WEB_LOCKS_ERROR_UNAVAILABLE: the bus or the service can't be reached, or a lock could not be
+ *   stolen from other machines in time
  *
  * Errors of lock operations.
  *

@@ -150,22 +150,17 @@ WebLocksAgent *
 test_agent_new(void)
 {
     g_autoptr(GError) error = NULL;
-    WebLocksAgent *agent = web_locks_agent_new_for_address_sync(bus->address, NULL, &error);
+    WebLocksAgent *agent = web_locks_agent_new(G_BUS_TYPE_NONE, bus->address);
 
+    g_initable_init(G_INITABLE(agent), NULL, &error);
     g_assert_no_error(error);
-    g_assert_nonnull(agent);
     return agent;
 }
 
 WebLocksManager *
 test_manager_of(WebLocksAgent *agent)
 {
-    g_autoptr(GError) error = NULL;
-    WebLocksManager *manager = web_locks_agent_get_manager(agent, test_bucket(), &error);
-
-    g_assert_no_error(error);
-    g_assert_nonnull(manager);
-    return manager;
+    return web_locks_manager_new(agent, test_bucket());
 }
 
 WebLocksManager *

@@ -15,7 +15,7 @@ static WebLocksManager *
 get_manager(Script *s, const Label *label)
 {
     g_autoptr(GError) error = NULL;
-    WebLocksManager *manager = web_locks_agent_get_manager(s->agent, label->bucket, &error);
+    WebLocksManager *manager = web_locks_manager_new(s->agent, label->bucket);
 
     g_assert_no_error(error);
     return manager;

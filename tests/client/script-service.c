@@ -86,7 +86,7 @@ do_expect(Script *s, char **words)
 void
 script_check_quiet(Script *s)
 {
-    g_autoptr(WebLocksManager) manager = web_locks_agent_get_manager(s->agent, "bucket", NULL);
+    g_autoptr(WebLocksManager) manager = web_locks_manager_new(s->agent, "bucket");
     Operation query = {.kind = OPERATION_QUERY, .target = G_OBJECT(manager)};
 
     test_iterate();

@@ -184,7 +184,7 @@ begin(Script *s)
         s->context = g_main_context_new();
         g_main_context_push_thread_default(s->context);
     }
-    s->agent = g_object_new(WEB_LOCKS_TYPE_AGENT, "address", test_bus()->address, NULL);
+    s->agent = web_locks_agent_new(G_BUS_TYPE_NONE, test_bus()->address);
     if (s->is_sync)
         g_main_context_pop_thread_default(s->context);
     s->service = mock_service_new(test_bus());

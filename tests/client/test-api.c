@@ -102,60 +102,38 @@ test_options(void)
 static void
 test_agents(void)
 {
-    const char *address = test_bus()->address;
-    g_autoptr(WebLocksAgent) by_bus = NULL, by_bus_sync = NULL, by_address = NULL,
-                             by_address_sync = NULL, by_default = NULL;
-    g_autoptr(GError) error = NULL;
-    g_auto(Answer) bus = {0}, at_address = {0}, connect = {0}, list = {0};
-    g_auto(GStrv) buckets = NULL, buckets_sync = NULL;
-    g_auto(Answer) observable_answer = {0}, available = {0};
+    g_autoptr(WebLocksAgent) by_bus = web_locks_agent_new(G_BUS_TYPE_SESSION, NULL);
+    g_autoptr(WebLocksAgent) by_address = web_locks_agent_new(G_BUS_TYPE_NONE, test_bus()->address);
+    g_autoptr(WebLocksAgent) by_default = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     g_autoptr(GPtrArray) observable = NULL, observable_sync = NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) connect = {0}, list = {0};
 
-    web_locks_agent_new_async(G_BUS_TYPE_SESSION, NULL, answer_take, &bus);
-    by_bus = web_locks_agent_new_finish(answer_wait(&bus), &error);
+    g_assert_false(web_locks_agent_get_connected(by_bus));
+    g_async_initable_init_async(G_ASYNC_INITABLE(by_bus), G_PRIORITY_DEFAULT, NULL, answer_take,
+                                &connect);
+    g_assert_true(
+        g_async_initable_init_finish(G_ASYNC_INITABLE(by_bus), answer_wait(&connect), &error));
     g_assert_no_error(error);
-    by_bus_sync = web_locks_agent_new_sync(G_BUS_TYPE_SESSION, NULL, &error);
+    g_assert_true(g_initable_init(G_INITABLE(by_address), NULL, &error));
     g_assert_no_error(error);
-    web_locks_agent_new_for_address_async(address, NULL, answer_take, &at_address);
-    by_address = web_locks_agent_new_for_address_finish(answer_wait(&at_address), &error);
-    g_assert_no_error(error);
-    by_address_sync = web_locks_agent_new_for_address_sync(address, NULL, &error);
-    g_assert_no_error(error);
-
-    by_default = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
-    web_locks_agent_connect_async(by_default, NULL, answer_take, &connect);
-    g_assert_true(web_locks_agent_connect_finish(by_default, answer_wait(&connect), &error));
-    g_assert_true(web_locks_agent_connect_sync(by_default, NULL, &error));
+    g_assert_true(g_initable_init(G_INITABLE(by_default), NULL, &error));
     g_assert_no_error(error);
     g_assert_true(web_locks_agent_get_connected(by_default));
     g_assert_true(web_locks_agent_get_service_running(by_default));
     g_assert_cmpstr(web_locks_agent_get_client_id(by_default), !=,
                     web_locks_agent_get_client_id(by_bus));
 
-    web_locks_agent_list_buckets_async(by_bus, NULL, answer_take, &list);
-    buckets = web_locks_agent_list_buckets_finish(by_bus, answer_wait(&list), &error);
+    web_locks_agent_list_observable_async(by_bus, NULL, answer_take, &list);
+    observable = web_locks_agent_list_observable_finish(by_bus, answer_wait(&list), &error);
     g_assert_no_error(error);
-    buckets_sync = web_locks_agent_list_buckets_sync(by_bus_sync, NULL, &error);
-    g_assert_no_error(error);
-    g_assert_cmpuint(g_strv_length(buckets), ==, 0);
-    g_assert_cmpuint(g_strv_length(buckets_sync), ==, 0);
-
-    web_locks_agent_is_available_async(by_bus, NULL, answer_take, &available);
-    g_assert_true(web_locks_agent_is_available_finish(by_bus, answer_wait(&available), &error));
-    g_assert_true(web_locks_agent_is_available_sync(by_bus_sync, NULL, &error));
-    g_assert_no_error(error);
-
-    web_locks_agent_list_observable_async(by_bus, NULL, answer_take, &observable_answer);
-    observable =
-        web_locks_agent_list_observable_finish(by_bus, answer_wait(&observable_answer), &error);
-    g_assert_no_error(error);
-    observable_sync = web_locks_agent_list_observable_sync(by_bus_sync, NULL, &error);
+    observable_sync = web_locks_agent_list_observable_sync(by_address, NULL, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(observable->len, ==, 0);
     g_assert_cmpuint(observable_sync->len, ==, 0);
 
-    web_locks_agent_close(by_default);
-    g_assert_false(web_locks_agent_get_connected(by_default));
+    web_locks_agent_close(by_bus);
+    g_assert_false(web_locks_agent_get_connected(by_bus));
 }
 
 static void
@@ -163,21 +141,14 @@ test_managers(void)
 {
     g_autoptr(WebLocksAgent) agent = test_agent_new();
     g_autoptr(WebLocksManager) private = web_locks_agent_create_private_manager(agent);
-    g_autoptr(WebLocksManager) named = NULL, async = NULL, sync = NULL;
-    g_autoptr(GError) error = NULL;
-    g_auto(Answer) answer = {0};
+    g_autoptr(WebLocksManager) named = web_locks_manager_new(agent, "named");
+    g_autoptr(WebLocksManager) of_default = web_locks_manager_new(NULL, "named");
+    g_autoptr(WebLocksAgent) default_agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
 
     g_assert_cmpuint(strlen(web_locks_manager_get_bucket(private)), >, 16);
-    named = web_locks_agent_get_manager(agent, "named", &error);
-    g_assert_no_error(error);
     g_assert_cmpstr(web_locks_manager_get_bucket(named), ==, "named");
     g_assert_true(web_locks_manager_get_agent(named) == agent);
-    web_locks_manager_new_async("async", NULL, answer_take, &answer);
-    async = web_locks_manager_new_finish(answer_wait(&answer), &error);
-    g_assert_no_error(error);
-    sync = web_locks_manager_new_sync("sync", NULL, &error);
-    g_assert_no_error(error);
-    g_assert_true(web_locks_manager_get_agent(async) == web_locks_manager_get_agent(sync));
+    g_assert_true(web_locks_manager_get_agent(of_default) == default_agent);
 }
 
 static void

@@ -36,12 +36,12 @@ subject_init(Subject *self)
     g_auto(Answer) connected = {0};
 
     self->bus = raw_bus_new();
-    self->agent =
-        g_object_new(WEB_LOCKS_TYPE_AGENT, "address", raw_bus_get_address(self->bus), NULL);
+    self->agent = web_locks_agent_new(G_BUS_TYPE_NONE, raw_bus_get_address(self->bus));
     self->manager = test_manager_of(self->agent);
-    web_locks_agent_connect_async(self->agent, NULL, answer_take, &connected);
+    g_async_initable_init_async(G_ASYNC_INITABLE(self->agent), G_PRIORITY_DEFAULT, NULL,
+                                answer_take, &connected);
     raw_bus_welcome(self->bus);
-    web_locks_agent_connect_finish(self->agent, answer_wait(&connected), &error);
+    g_async_initable_init_finish(G_ASYNC_INITABLE(self->agent), answer_wait(&connected), &error);
     g_assert_no_error(error);
 }
 

@@ -288,7 +288,7 @@ test_watch_ends(void)
     g_autoptr(WebLocksAgent) agent = test_agent_new();
     g_autoptr(WebLocksManager) one = test_manager_of(agent);
     g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksManager) two = web_locks_agent_get_manager(agent, "another bucket", &error);
+    g_autoptr(WebLocksManager) two = web_locks_manager_new(agent, "another bucket");
     WebLocksMonitor *first = monitor_new(one), *twin = monitor_new(one);
 
     g_assert_null(web_locks_monitor_new_sync(two, NULL, &error));
@@ -440,7 +440,7 @@ test_cancelled(void)
     g_autoptr(WebLocksManager) one = test_manager_of(agent);
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
     g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksManager) two = web_locks_agent_get_manager(agent, "another bucket", &error);
+    g_autoptr(WebLocksManager) two = web_locks_manager_new(agent, "another bucket");
     g_auto(Answer) answer = {0};
 
     web_locks_monitor_new_async(one, cancellable, answer_take, &answer);
@@ -463,7 +463,7 @@ manager_of_bucket(const char *bucket)
 {
     g_autoptr(WebLocksAgent) agent = test_agent_new();
     g_autoptr(GError) error = NULL;
-    WebLocksManager *manager = web_locks_agent_get_manager(agent, bucket, &error);
+    WebLocksManager *manager = web_locks_manager_new(agent, bucket);
 
     g_assert_no_error(error);
     return manager;

@@ -387,7 +387,7 @@ test_buckets_apart(void)
     g_autoptr(WebLocksAgent) agent = test_agent_new();
     g_autoptr(WebLocksManager) one = test_manager_of(agent);
     g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksManager) two = web_locks_agent_get_manager(agent, "another bucket", &error);
+    g_autoptr(WebLocksManager) two = web_locks_manager_new(agent, "another bucket");
     g_autoptr(WebLocksLock) lock_1 = test_lock(one, "a"), lock_2 = test_lock(two, "a");
 
     assert_state(one, "a | ");

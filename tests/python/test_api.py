@@ -11,29 +11,28 @@ from harness_python import (FACTOR, Errors, Gio, GLib, PythonTestCase, WebLocks,
 
 class Classes(PythonTestCase):
     def test_agent(self):
-        agent = WebLocks.Agent.new_for_address_sync(self.bus.address, None)
+        agent = WebLocks.Agent.new(Gio.BusType.NONE, self.bus.address)
+        self.assertFalse(agent.get_connected())
+        self.assertTrue(agent.init(None))
         self.assertTrue(agent.get_connected())
+        self.assertTrue(agent.service_running)
         self.assertRegex(agent.get_client_id(), r'^:\d')
         agent.close()
         self.assertFalse(agent.get_connected())
-        self.assert_fails(Errors.INVALID_STATE, agent.get_manager('b').query_sync)
+        self.assert_fails(Errors.INVALID_STATE, WebLocks.Manager.new(agent, 'b').query_sync)
 
     def test_agent_without_a_bus(self):
-        self.assert_fails(Errors.UNAVAILABLE, WebLocks.Agent.new_for_address_sync,
-                          'unix:path=/nonexistent/bus')
+        nowhere = WebLocks.Agent(address='unix:path=/nonexistent/bus')
+        self.assert_fails(Errors.UNAVAILABLE, nowhere.init, None)
+        self.assert_fails(Errors.UNAVAILABLE,
+                          WebLocks.Manager(agent=nowhere, bucket='b').request_sync, 'x')
 
     def test_agent_async(self):
-        agent = run_async(lambda done: WebLocks.Agent.new_for_address_async(self.bus.address, None,
-                                                                            done),
-                          WebLocks.Agent.new_for_address_finish)
-        self.assertIsInstance(agent, WebLocks.Agent)
+        agent = WebLocks.Agent(address=self.bus.address)
+        self.assertTrue(run_async(
+            lambda done: agent.init_async(GLib.PRIORITY_DEFAULT, None, done), agent.init_finish))
         self.assertTrue(agent.get_connected())
         agent.close()
-
-    def test_available(self):
-        self.assertTrue(self.agent.is_available_sync(None))
-        nowhere = WebLocks.Agent(address='unix:path=/nowhere')
-        self.assertFalse(nowhere.is_available_sync(None))
 
     def test_manager_is_constructed_with_properties(self):
         manager = WebLocks.Manager(agent=self.agent, bucket=self.bucket)
@@ -69,22 +68,14 @@ class Classes(PythonTestCase):
     def test_bucket_names(self):
         for bad in ('', 'x' * 256):
             with self.assertRaises(GLib.Error) as caught:
-                self.agent.get_manager(bad)
+                WebLocks.Manager.new(self.agent, bad).query_sync()
             self.assertTrue(caught.exception.matches(Gio.io_error_quark(),
                                                      Gio.IOErrorEnum.INVALID_ARGUMENT))
-        manager = self.agent.get_manager('x' * 255)
+        manager = WebLocks.Manager.new(self.agent, 'x' * 255)
         self.assertEqual(manager.get_bucket(), 'x' * 255)
         self.assertIs(manager.get_agent(), self.agent)
         private = self.agent.create_private_manager()
         self.assertNotEqual(private.get_bucket(), self.agent.create_private_manager().get_bucket())
-
-    def test_list_buckets(self):
-        self.assertEqual(self.agent.list_buckets_sync(), [])
-        lock = self.manager.request_sync('x')
-        self.assertEqual(self.agent.list_buckets_sync(None), [self.bucket])
-        self.assertEqual(run_async(lambda done: self.agent.list_buckets_async(None, done),
-                                   self.agent.list_buckets_finish), [self.bucket])
-        lock.release_sync()
 
     def test_observable_and_break(self):
         lock = self.manager.request_sync('x')

@@ -49,8 +49,8 @@ class Threads(PythonTestCase):
         def run():
             context = GLib.MainContext.new()
             context.push_thread_default()
-            agent = WebLocks.Agent.new_for_address_sync(self.bus.address)
-            self.count(agent.get_manager(self.bucket), inside)
+            agent = WebLocks.Agent(address=self.bus.address)
+            self.count(WebLocks.Manager.new(agent, self.bucket), inside)
             agent.close()
             context.pop_thread_default()
         self.join(*[self.start(run) for _ in range(4)])

@@ -131,10 +131,10 @@ static void
 join(gpointer self, char letter)
 {
     g_autoptr(GError) error = NULL;
-    WebLocksAgent *agent =
-        web_locks_agent_new_for_address_sync(bus_session_bus()->address, NULL, &error);
+    WebLocksAgent *agent = web_locks_agent_new(G_BUS_TYPE_NONE, bus_session_bus()->address);
     Client *client;
 
+    g_initable_init(G_INITABLE(agent), NULL, &error);
     g_assert_no_error(error);
     g_assert_true(web_locks_agent_get_connected(agent));
     client =
@@ -147,12 +147,10 @@ static WebLocksManager *
 get_manager(Client *client, const char *bucket)
 {
     WebLocksManager *manager = g_hash_table_lookup(client->managers, bucket);
-    g_autoptr(GError) error = NULL;
 
     if (manager != NULL)
         return manager;
-    manager = web_locks_agent_get_manager(client->agent, bucket, &error);
-    g_assert_no_error(error);
+    manager = web_locks_manager_new(client->agent, bucket);
     g_hash_table_insert(client->managers, g_strdup(bucket), manager);
     return manager;
 }

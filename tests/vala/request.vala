@@ -23,9 +23,10 @@ void check_text(string? got, string expected, string what)
 
 async WebLocks.Manager open_bucket(string bucket) throws Error
 {
-    var agent = yield new WebLocks.Agent(BusType.SESSION, null);
-    check(yield agent.is_available_async(null), "the service is available");
-    return (WebLocks.Manager) Object.new(typeof(WebLocks.Manager), agent: agent, bucket: bucket);
+    var agent = new WebLocks.Agent(BusType.SESSION, null);
+    check(!agent.connected, "an agent is not connected before it is used");
+    check(yield agent.init_async(Priority.DEFAULT, null), "an agent is connected");
+    return new WebLocks.Manager(agent, bucket);
 }
 
 async void hold(WebLocks.Manager manager, string name, StringBuilder order, string client) throws Error

@@ -352,8 +352,7 @@ NotesWindow *
 notes_window_new(GtkApplication *application, GFile *file)
 {
     NotesWindow *self = g_object_new(NOTES_TYPE_WINDOW, "application", application, NULL);
-    g_autoptr(WebLocksManager) documents =
-        g_object_new(WEB_LOCKS_TYPE_MANAGER, "bucket", WEB_LOCKS_DOCUMENTS_BUCKET, NULL);
+    g_autoptr(WebLocksManager) documents = web_locks_manager_new(NULL, WEB_LOCKS_DOCUMENTS_BUCKET);
     g_autofree char *lock_name = web_locks_document_name_for_file(file);
     /* The file itself and not a link to it, since it is replaced when it is saved. */
     char *real_path = realpath(g_file_peek_path(file), NULL);
