@@ -306,7 +306,7 @@ async_initable_init(GAsyncInitableIface *iface)
  * @self: an agent
  *
  * Ends the agent, as the end of its process would: pending requests fail with
- * [error@WebLocks.Error.ABORT], and all locks are lost. The agent can't be used again. Its
+ * [error@WebLocks.Error.CLOSED], and all locks are lost. The agent can't be used again. Its
  * connection to the bus is closed.
  *
  * An agent of web_locks_agent_dup_default() must not be closed: it belongs to the other parts of

@@ -843,7 +843,7 @@ install_settings(GParamFlags flags)
     /**
      * WebLocksClaim:manager:
      *
-     * The bucket.
+     * The manager with which the lock is requested.
      *
      * Since: 0.1
      */

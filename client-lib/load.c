@@ -12,8 +12,10 @@
 static void __attribute__((constructor)) load_types(void)
 {
     GType (*const enums[])(void) = {
-        web_locks_mode_get_type,        web_locks_loss_reason_get_type, web_locks_evidence_get_type,
-        web_locks_claim_state_get_type, web_locks_error_get_type,
+        web_locks_mode_get_type,
+        web_locks_evidence_get_type,
+        web_locks_claim_state_get_type,
+        web_locks_error_get_type,
     };
     GType (*const classes[])(void) = {
         web_locks_agent_get_type,   web_locks_manager_get_type,  web_locks_lock_get_type,

@@ -372,13 +372,13 @@ web_locks_lock_info_get_application(WebLocksLockInfo *self)
  *
  * Gets the user id of the client. Only inspecting returns it.
  *
- * Returns: the user id; 0 also if it is not known
+ * Returns: the user id; %G_MAXUINT, which is that of no user, if it is not known
  * Since: 0.1
  */
 guint
 web_locks_lock_info_get_uid(WebLocksLockInfo *self)
 {
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), 0);
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), G_MAXUINT);
     return self->uid;
 }
 
@@ -824,11 +824,11 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
     /**
      * WebLocksLockInfo:uid:
      *
-     * The user id of the client.
+     * The user id of the client; %G_MAXUINT if it is not known.
      *
      * Since: 0.1
      */
-    properties[PROP_UID] = g_param_spec_uint("uid", NULL, NULL, 0, G_MAXUINT, 0, flags);
+    properties[PROP_UID] = g_param_spec_uint("uid", NULL, NULL, 0, G_MAXUINT, G_MAXUINT, flags);
     /**
      * WebLocksLockInfo:manager:
      *
@@ -871,4 +871,5 @@ web_locks_lock_info_init(WebLocksLockInfo *self)
     self->process = g_strdup("");
     self->application = g_strdup("");
     self->blocked_by = g_new0(char *, 1);
+    self->uid = G_MAXUINT;
 }

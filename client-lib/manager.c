@@ -368,12 +368,12 @@ web_locks_manager_request_async(WebLocksManager *self,
  * Errors: `G_IO_ERROR_CANCELLED`, `G_IO_ERROR_INVALID_ARGUMENT`,
  * [error@WebLocks.Error.NOT_SUPPORTED], [error@WebLocks.Error.SECURITY],
  * [error@WebLocks.Error.TIMEOUT], [error@WebLocks.Error.LIMITS],
- * [error@WebLocks.Error.INVALID_STATE], [error@WebLocks.Error.ABORT] and
+ * [error@WebLocks.Error.INVALID_STATE], [error@WebLocks.Error.CLOSED] and
  * [error@WebLocks.Error.UNAVAILABLE]; the last one also if a request with
  * [property@WebLocks.Options:if-available], or one with [property@WebLocks.Options:steal] and no
  * time-out, has no answer after 25 seconds.
  *
- * Returns: (transfer full) (nullable): the lock
+ * Returns: (transfer full) (nullable): the lock; %NULL without an error if it was not available
  * Since: 0.1
  */
 WebLocksLock *

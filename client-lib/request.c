@@ -430,7 +430,7 @@ web_locks_request_class_init(WebLocksRequestClass *class)
     /**
      * WebLocksRequest:manager:
      *
-     * The bucket.
+     * The manager with which the lock is requested.
      *
      * Since: 0.1
      */

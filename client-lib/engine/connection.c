@@ -322,7 +322,7 @@ static void
 close_connection(Connection *self)
 {
     g_autoptr(GError) error =
-        g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT, _("the agent was closed"));
+        g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_CLOSED, _("the agent was closed"));
 
     end(self, STATE_CLOSED, PACKET_REASON_TERMINATED, error);
 }

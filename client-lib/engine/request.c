@@ -123,7 +123,7 @@ request_grant(Request *self, guint64 token)
 }
 
 static void
-request_be_unavailable(Request *self)
+on_unavailable(Request *self)
 {
     session_stop_timer(self->session, &self->timer);
     set_state(self, STATE_OVER);
@@ -146,7 +146,7 @@ request_be_answered(Request *self, const PacketAnswer *answer)
         if (self->funcs->waits != NULL)
             self->funcs->waits(self->completion.task, self->entry.key);
     } else {
-        request_be_unavailable(self);
+        on_unavailable(self);
     }
 }
 
@@ -209,7 +209,7 @@ loss_run(SessionDelivery *delivery)
         lock = g_object_ref(request->lock);
     session_leave(request->session);
     if (lock != NULL)
-        request->funcs->lock_lost(lock, request->loss_reason);
+        request->funcs->lock_lost(lock, request->error);
 }
 
 static void
@@ -418,7 +418,7 @@ on_ended(LockEntry *entry, PacketReason reason)
     switch (get_state(self)) {
     case STATE_WAITING:
         if (reason == PACKET_REASON_UNAVAILABLE && self->options.if_available)
-            request_be_unavailable(self);
+            on_unavailable(self);
         else
             request_fail(self, error_new_from_end(reason));
         break;

@@ -343,15 +343,23 @@ test_count_signal(GDBusConnection *connection,
 
 /* ---- signals of lost locks */
 
-static void
-on_lost(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
+static const char *
+name_loss(const GError *error)
 {
-    g_autoptr(GEnumClass) reasons = g_type_class_ref(WEB_LOCKS_TYPE_LOSS_REASON);
+    if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN))
+        return "stolen";
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LOST);
+    return strstr(error->message, "connection") != NULL ? "terminated" : "lost";
+}
+
+static void
+on_lost(WebLocksLock *lock, const GError *error, gpointer data)
+{
     Losses *losses = data;
 
     losses->n_lost++;
     g_free(losses->reason);
-    losses->reason = g_strdup(g_enum_get_value(reasons, (int)reason)->value_nick);
+    losses->reason = g_strdup(name_loss(error));
     losses->was_held = web_locks_lock_get_held(lock);
     losses->thread = g_thread_self();
 }

@@ -438,10 +438,10 @@ test_close(void)
     web_locks_manager_query_async(manager, NULL, answer_take, &query);
     web_locks_agent_close(agent);
     answer_ask(&after, manager, "d");
-    answer_expect_error(&waiting, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT);
-    answer_expect_error(&asked, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT);
+    answer_expect_error(&waiting, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_CLOSED);
+    answer_expect_error(&asked, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_CLOSED);
     g_assert_null(web_locks_manager_query_finish(manager, answer_wait(&query), &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT);
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_CLOSED);
     g_clear_error(&error);
     answer_expect_error(&after, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
     test_wait(test_is_set, &losses.n_lost);

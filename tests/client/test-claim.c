@@ -642,7 +642,7 @@ test_agent_closed(void)
     test_wait(is_in_queue, waiting);
     web_locks_agent_close(web_locks_manager_get_agent(other));
     test_wait(is_over, waiting);
-    g_assert_error(web_locks_claim_get_error(waiting), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT);
+    g_assert_error(web_locks_claim_get_error(waiting), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_CLOSED);
     web_locks_agent_close(web_locks_manager_get_agent(holder));
     test_wait(is_over, held);
     g_assert_error(web_locks_claim_get_error(held), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);

@@ -232,7 +232,7 @@ typedef struct {
 } LostThread;
 
 static void
-on_lost_thread(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
+on_lost_thread(WebLocksLock *lock, const GError *loss, gpointer data)
 {
     LostThread *lost = data;
 
@@ -327,7 +327,7 @@ test_sync_in_callback(void)
 }
 
 static void
-on_lost_nested(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
+on_lost_nested(WebLocksLock *lock, const GError *loss, gpointer data)
 {
     Nested *nested = data;
     g_autoptr(GError) error = NULL;

@@ -152,7 +152,7 @@ class Classes(PythonTestCase):
         self.other.request('x', bucket=self.bucket)
         error = self.assert_fails(Errors.TIMEOUT, request, 'x', WebLocks.Options(timeout=1))
         self.assertEqual(error.domain, GLib.quark_to_string(WebLocks.error_quark()))
-        self.assertFalse(error.matches(WebLocks.error_quark(), Errors.ABORT))
+        self.assertFalse(error.matches(WebLocks.error_quark(), Errors.CLOSED))
         self.assert_fails(Errors.LIMITS, request, 'x' * 1025)
         cancelled = Gio.Cancellable()
         cancelled.cancel()
@@ -189,11 +189,11 @@ class Classes(PythonTestCase):
 
     def test_lost(self):
         lock = self.manager.request_sync('x')
-        reasons = []
-        lock.connect('lost', lambda _lock, reason: reasons.append((reason, lock.get_held())))
+        losses = []
+        lock.connect('lost', lambda _lock, error: losses.append((error.code, lock.get_held())))
         self.other.steal('x', bucket=self.bucket)
-        wait_for(lambda: reasons, what='lost')
-        self.assertEqual(reasons, [(WebLocks.LossReason.STOLEN, False)])
+        wait_for(lambda: losses, what='lost')
+        self.assertEqual(losses, [(Errors.STOLEN, False)])
         self.assertTrue(lock.get_error().matches(WebLocks.error_quark(), Errors.STOLEN))
         self.assert_fails(Errors.STOLEN, lock.release_sync)
 

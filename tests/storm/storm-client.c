@@ -387,14 +387,14 @@ on_leave(gpointer data)
 }
 
 static void
-on_lost(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
+on_lost(WebLocksLock *lock, const GError *error, gpointer data)
 {
     Actor *self = data;
-    const gboolean stolen = reason == WEB_LOCKS_LOSS_REASON_STOLEN;
+    const gboolean stolen = g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
 
     if (!stolen)
         fprintf(stderr, "client %d: request %" G_GUINT64_FORMAT " lost: %s\n", number,
-                self->request, web_locks_lock_get_error(lock)->message);
+                self->request, error->message);
     note_actor(self, HISTORY_LOST, stolen ? HISTORY_STOLEN : HISTORY_GONE);
     if (self->state == ACTOR_INSIDE && self->client->pause == 0) {
         g_clear_handle_id(&self->timer, g_source_remove);
