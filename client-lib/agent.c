@@ -5,7 +5,7 @@
 
 #include "client-lib/agent-private.h"
 
-#include <glib/gi18n-lib.h>
+#include <libintl.h>
 #include <sys/random.h>
 
 #include "client-lib/engine/process.h"

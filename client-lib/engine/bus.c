@@ -57,9 +57,12 @@ call_finish(BusCall *call, BusOutcome outcome, GDBusMessage *reply, const GError
 static void
 on_call_expired(gpointer data)
 {
-    g_autoptr(GError) error = error_new_unavailable(_("the call timed out"));
+    BusCall *call = data;
+    g_autoptr(GError) error =
+        error_new_unavailable(call->is_of_driver ? _("the bus has not answered in time")
+                                                 : _("it has not answered in time"));
 
-    call_finish(data, BUS_TIMED_OUT, NULL, error);
+    call_finish(call, BUS_TIMED_OUT, NULL, error);
 }
 
 void
