@@ -24,8 +24,9 @@ G_BEGIN_DECLS
  * WebLocksError:
  * @WEB_LOCKS_ERROR_NOT_SUPPORTED: the name is reserved, or the options exclude each other
  * @WEB_LOCKS_ERROR_SECURITY: the service could not identify the caller, or refuses it
- * @WEB_LOCKS_ERROR_INVALID_STATE: the agent is closed, or belongs to another process (after a fork)
- * @WEB_LOCKS_ERROR_CLOSED: the operation ended because its own agent was closed
+ * @WEB_LOCKS_ERROR_INVALID_STATE: the agent was closed before, or belongs to another process (after
+ *   a fork)
+ * @WEB_LOCKS_ERROR_CLOSED: the agent was closed during the operation
  * @WEB_LOCKS_ERROR_STOLEN: another request has stolen the lock, or somebody has broken it
  * @WEB_LOCKS_ERROR_LOST: the lock service has restarted without the lock; the agent's connection to
  *   the bus has ended, or has flooded the service; or, in a bucket that several hosts share, this
