@@ -153,32 +153,6 @@ print_change(Watch *watch, const char *change, const char *state, WebLocksLockIn
     table_print(table);
 }
 
-static gboolean
-is_same(WebLocksLockInfo *a, WebLocksLockInfo *b)
-{
-    return a == b ||
-           (web_locks_lock_info_get_manager(a) == web_locks_lock_info_get_manager(b) &&
-            web_locks_lock_info_get_mode(a) == web_locks_lock_info_get_mode(b) &&
-            g_str_equal(web_locks_lock_info_get_name(a), web_locks_lock_info_get_name(b)) &&
-            g_str_equal(web_locks_lock_info_get_client_id(a),
-                        web_locks_lock_info_get_client_id(b)));
-}
-
-/* Removes one entry equal to `info` from `infos`. Returns FALSE if there is none. */
-static gboolean
-take_same(GPtrArray *infos, WebLocksLockInfo *info)
-{
-    for (guint i = 0; i < infos->len; i++) {
-        if (is_same(infos->pdata[i], info)) {
-            g_ptr_array_remove_index(infos, i);
-            return TRUE;
-        }
-    }
-    return FALSE;
-}
-
-/* The monitor may replace a list as a whole. An entry that is in both the removed and the added
- * part has not changed, and is not printed. */
 static void
 print_changes(Watch *watch,
               GListModel *list,
@@ -188,24 +162,17 @@ print_changes(Watch *watch,
               guint n_added)
 {
     const char *state = known == watch->held ? "held" : "pending";
-    g_autoptr(GPtrArray) removed = g_ptr_array_new_with_free_func(g_object_unref);
-    g_autoptr(GPtrArray) added = g_ptr_array_new_with_free_func(g_object_unref);
 
     for (guint i = 0; i < n_removed; i++)
-        g_ptr_array_add(removed, g_object_ref(known->pdata[position + i]));
+        print_change(watch, "removed", state, known->pdata[position + i]);
     if (n_removed > 0)
         g_ptr_array_remove_range(known, position, n_removed);
     for (guint i = 0; i < n_added; i++) {
         WebLocksLockInfo *info = g_list_model_get_item(list, position + i);
 
         g_ptr_array_insert(known, (int)(position + i), info);
-        if (n_removed == 0 || !take_same(removed, info))
-            g_ptr_array_add(added, g_object_ref(info));
+        print_change(watch, "added", state, info);
     }
-    for (guint i = 0; i < removed->len; i++)
-        print_change(watch, "removed", state, removed->pdata[i]);
-    for (guint i = 0; i < added->len; i++)
-        print_change(watch, "added", state, added->pdata[i]);
     flush(watch);
 }
 

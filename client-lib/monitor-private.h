@@ -8,12 +8,12 @@
 #include <weblocks/weblocks.h>
 
 /* Unlike a public monitor it exists from the beginning, with empty lists. The lists change in
- * `context`; `looked` is called there after each change of both, and sometimes without one. */
+ * `context`; `updated` is called there after each change of both, and sometimes without one. */
 WebLocksMonitor *web_locks_monitor_new_of_name(WebLocksManager *manager,
                                                const char *name,
                                                GMainContext *context,
-                                               void (*looked)(gpointer data),
+                                               void (*updated)(gpointer data),
                                                gpointer data);
 
-/* Drops the reference. `looked` is not called any more, even if a look is going on. */
+/* Drops the reference. `updated` is not called any more. */
 void web_locks_monitor_end(WebLocksMonitor *self);

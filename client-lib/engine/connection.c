@@ -33,7 +33,6 @@ struct Connection {
     GQueue connects;      /* of Connect */
     gboolean is_prepared; /* open a socket as soon as the service's name has an owner */
 
-    guint n_owner_changes;
     GQueue watches; /* of ConnectionWatch */
 
     void (*changed)(gpointer data);
@@ -361,10 +360,10 @@ on_owner_changed(gpointer data)
 {
     Connection *self = data;
 
-    self->n_owner_changes++;
     recovery_owner_changed(lock_table_get_recovery(self->table));
-    method_calls_owner_changed(self->method_calls);
+    /* Calls of those who watch may be built again. */
     notify_watches(self, NULL, NULL);
+    method_calls_owner_changed(self->method_calls);
     notify_changed(self);
 }
 
@@ -432,12 +431,6 @@ is_ready_for_method_calls(gpointer data)
 }
 
 /* ---- watching buckets */
-
-guint
-connection_count_owner_changes(const Connection *self)
-{
-    return self->n_owner_changes;
-}
 
 void
 connection_add_watch(Connection *self, ConnectionWatch *watch)

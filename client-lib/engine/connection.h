@@ -80,7 +80,3 @@ void connection_add_watch(Connection *self, ConnectionWatch *watch);
 /* `is_asked`: Watch has been called at this path. Then, if this was the last watch of its path,
  * the service is called to stop watching. */
 void connection_remove_watch(Connection *self, ConnectionWatch *watch, gboolean is_asked);
-
-/* Returns how many times the owner of the service's name has changed. Called with the session lock
- * held. */
-guint connection_count_owner_changes(const Connection *self);

@@ -91,6 +91,76 @@ test_details(void)
     wait_until(monitor, " | ");
 }
 
+typedef struct {
+    WebLocksMonitor *monitor;
+    GString *text; /* what was notified, and the lists at that time */
+} Notified;
+
+static void
+on_notify(WebLocksLockInfo *info, GParamSpec *pspec, gpointer data)
+{
+    const Notified *notified = data;
+    g_autofree char *shown = test_shown(notified->monitor, test_list);
+
+    g_string_append_printf(notified->text, "%s: %s; ", pspec->name, shown);
+}
+
+/* A request is one item until its lock ends, also if the service restarts so quickly that the lists
+ * don't become empty. What changes is notified when both lists have changed. */
+static void
+check_one_item(GMainContext *context)
+{
+    g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new(),
+                               two = test_manager_new(), three = test_manager_new();
+    g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
+    g_autoptr(WebLocksLock) first = test_lock(one, "a"), second = NULL, third = NULL, other = NULL;
+    g_auto(Answer) answer_two = {0}, answer_three = {0};
+    g_autoptr(WebLocksLockInfo) item = NULL;
+    g_autoptr(GString) text = g_string_new(NULL);
+    Notified notified = {monitor, text};
+
+    answer_ask(&answer_two, two, "a");
+    wait_until(monitor, "a | a");
+    answer_ask(&answer_three, three, "a");
+    wait_until(monitor, "a | a a");
+    item = g_list_model_get_item(web_locks_monitor_get_pending(monitor), 1);
+    g_signal_connect(item, "notify", G_CALLBACK(on_notify), &notified);
+    g_assert_cmpuint(web_locks_lock_info_get_position(item), ==, 2);
+    test_release(first);
+    second = answer_expect_lock(&answer_two);
+    wait_until(monitor, "a | a");
+    g_assert_cmpuint(web_locks_lock_info_get_position(item), ==, 1);
+    g_assert_nonnull(strstr(text->str, "position: a | a; "));
+    g_assert_nonnull(strstr(text->str, "blocked-by: a | a; "));
+
+    g_main_context_pop_thread_default(context);
+    test_service_kill();
+    test_service_start();
+    g_main_context_push_thread_default(context);
+    other = test_lock(one, "b"); /* after which everything has been read again */
+    wait_until(monitor, "a b | a");
+    g_string_truncate(text, 0);
+    test_release(second);
+    third = answer_expect_lock(&answer_three);
+    wait_until(monitor, "a b | ");
+    g_assert_nonnull(strstr(text->str, "held: a b | ; "));
+    g_assert_nonnull(strstr(text->str, "token: a b | ; "));
+    g_assert_cmpuint(web_locks_lock_info_get_token(item), ==, web_locks_lock_get_token(third));
+    g_assert_cmpuint(web_locks_lock_info_get_position(item), ==, 0);
+    g_signal_handlers_disconnect_by_data(item, &notified);
+}
+
+static void
+test_one_item(void)
+{
+    g_autoptr(GMainContext) context = g_main_context_new();
+
+    g_main_context_push_thread_default(context);
+    check_one_item(context);
+    test_iterate();
+    g_main_context_pop_thread_default(context);
+}
+
 static void
 test_own_locks(void)
 {
@@ -625,6 +695,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/monitor/is-updated", test_is_updated);
     g_test_add_func("/monitor/details", test_details);
+    g_test_add_func("/monitor/one-item", test_one_item);
     g_test_add_func("/monitor/own-locks", test_own_locks);
     g_test_add_func("/monitor/waits-that-end", test_waits_end);
     g_test_add_func("/monitor/a-holder-is-killed", test_holder_killed);
