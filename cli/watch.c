@@ -183,9 +183,13 @@ on_items_changed(GListModel *list, guint position, guint removed, guint added, g
     GPtrArray *known =
         list == web_locks_monitor_get_held(watch->monitor) ? watch->held : watch->pending;
 
-    if (!watch->table)
-        print_changes(watch, list, known, position, removed, added);
-    else if (watch->screen != NULL)
+    print_changes(watch, list, known, position, removed, added);
+}
+
+static void
+on_changed(Watch *watch)
+{
+    if (watch->screen != NULL)
         screen_changed(watch->screen);
 }
 
@@ -217,14 +221,15 @@ start(Watch *watch)
 
     g_signal_connect(watch->agent, "notify::connected", G_CALLBACK(on_connected_changed), watch);
     on_connected_changed(watch->agent, NULL, watch);
-    g_signal_connect(held, "items-changed", G_CALLBACK(on_items_changed), watch);
-    g_signal_connect(pending, "items-changed", G_CALLBACK(on_items_changed), watch);
     /* poll() reports POLLERR when the reader of a pipe has closed it. */
     g_unix_fd_add(STDOUT_FILENO, G_IO_ERR | G_IO_HUP, on_output_closed, watch);
     if (watch->table) {
+        g_signal_connect_swapped(watch->monitor, "changed", G_CALLBACK(on_changed), watch);
         watch->screen = screen_open(&screen_events, watch);
         return;
     }
+    g_signal_connect(held, "items-changed", G_CALLBACK(on_items_changed), watch);
+    g_signal_connect(pending, "items-changed", G_CALLBACK(on_items_changed), watch);
     print_changes(watch, held, watch->held, 0, 0, g_list_model_get_n_items(held));
     print_changes(watch, pending, watch->pending, 0, 0, g_list_model_get_n_items(pending));
 }

@@ -10,6 +10,9 @@
 /* How many locks and requests of a queue the service considers for blockedBy. */
 #define BLOCKERS_MAX 64
 
+/* Those of other hosts come last. */
+#define ORDER_OF_HOSTS (G_GUINT64_CONSTANT(1) << 63)
+
 typedef struct {
     char *key;
     WebLocksLockInfo *info;
@@ -26,6 +29,7 @@ struct BucketCache {
     const char *name; /* NULL: all names */
     guint64 rank;
     GHashTable *entries;       /* key -> Entry, which has not ended */
+    GPtrArray *hosts;          /* entries of other hosts */
     GHashTable *queues;        /* name -> array of Entry, in the order of the requests */
     GPtrArray *changed;        /* entries */
     GHashTable *changed_names; /* of queues */
@@ -33,6 +37,7 @@ struct BucketCache {
     guint64 n_added;           /* how many entries there have ever been */
     guint64 after;             /* the cursor of the last one that has been read */
     gboolean is_stale;
+    gboolean is_due;    /* what other hosts hold has to be read */
     gboolean has_more;  /* there are further pages */
     gboolean reads_all; /* the last call reads from the beginning */
     guint n_pages;      /* how many have been read */
@@ -70,6 +75,7 @@ bucket_cache_new(WebLocksManager *manager, const char *name, guint64 rank)
     self->name = name;
     self->rank = rank;
     self->entries = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, entry_unref);
+    self->hosts = g_ptr_array_new_with_free_func(entry_unref);
     self->queues = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, queue_free);
     self->changed = g_ptr_array_new_with_free_func(entry_unref);
     self->changed_names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -86,6 +92,7 @@ bucket_cache_free(BucketCache *self)
     g_hash_table_unref(self->changed_names);
     g_hash_table_unref(self->queues);
     g_hash_table_unref(self->entries);
+    g_ptr_array_unref(self->hosts);
     g_hash_table_unref(self->awaited);
     g_free(self);
 }
@@ -102,10 +109,16 @@ bucket_cache_invalidate(BucketCache *self)
     self->is_stale = TRUE;
 }
 
+void
+bucket_cache_poll_hosts(BucketCache *self)
+{
+    self->is_due = TRUE;
+}
+
 gboolean
 bucket_cache_wants_call(const BucketCache *self)
 {
-    return self->is_stale || self->has_more || g_hash_table_size(self->awaited) > 0;
+    return self->is_stale || self->is_due || self->has_more || g_hash_table_size(self->awaited) > 0;
 }
 
 /* ---- entries */
@@ -126,28 +139,36 @@ note_changed(BucketCache *self, Entry *entry)
     g_hash_table_add(self->changed_names, g_strdup(web_locks_lock_info_get_name(entry->info)));
 }
 
+static Entry *
+entry_new(BucketCache *self, WebLocksLockInfo *info, guint64 order)
+{
+    Entry *entry = g_rc_box_new0(Entry);
+
+    entry->info = g_object_ref(info);
+    entry->page = self->n_pages;
+    entry->is_held = web_locks_lock_info_get_held(info);
+    web_locks_lock_info_set_manager(info, self->manager);
+    web_locks_lock_info_set_order(info, self->rank, order);
+    note_changed(self, entry);
+    return entry;
+}
+
 /* Takes the key. */
 static void
 add(BucketCache *self, char *key, WebLocksLockInfo *info)
 {
     const char *name = web_locks_lock_info_get_name(info);
     GPtrArray *queue = g_hash_table_lookup(self->queues, name);
-    Entry *entry = g_rc_box_new0(Entry);
+    Entry *entry = entry_new(self, info, ++self->n_added);
 
+    self->last_order = self->n_added;
     entry->key = key;
-    entry->info = g_object_ref(info);
-    entry->page = self->n_pages;
-    entry->is_held = web_locks_lock_info_get_held(info);
-    self->last_order = ++self->n_added;
-    web_locks_lock_info_set_manager(info, self->manager);
-    web_locks_lock_info_set_order(info, self->rank, self->n_added);
     g_hash_table_insert(self->entries, entry->key, entry);
     if (queue == NULL) {
         queue = g_ptr_array_new();
         g_hash_table_insert(self->queues, g_strdup(name), queue);
     }
     g_ptr_array_add(queue, entry);
-    note_changed(self, entry);
 }
 
 static void
@@ -188,10 +209,23 @@ end_older(BucketCache *self, guint page)
         end(self, older->pdata[i]);
 }
 
+static void
+end_hosts(BucketCache *self)
+{
+    for (guint i = 0; i < self->hosts->len; i++) {
+        Entry *entry = self->hosts->pdata[i];
+
+        entry->has_ended = TRUE;
+        note_changed(self, entry);
+    }
+    g_ptr_array_set_size(self->hosts, 0);
+}
+
 void
 bucket_cache_clear(BucketCache *self)
 {
     end_older(self, G_MAXUINT);
+    end_hosts(self);
     g_hash_table_remove_all(self->awaited);
     self->is_stale = self->has_more = FALSE;
 }
@@ -238,7 +272,7 @@ bucket_cache_build(BucketCache *self)
 {
     if (self->is_stale)
         self->after = 0;
-    self->is_stale = FALSE;
+    self->is_stale = self->is_due = FALSE;
     self->reads_all = self->after == 0;
     if (self->reads_all) {
         self->first_page = self->n_pages + 1;
@@ -280,6 +314,17 @@ take(BucketCache *self, WebLocksLockInfo *info)
         grant(self, entry, web_locks_lock_info_get_grant(info));
 }
 
+/* What they hold is on the last page. No signals are sent for it, so it is only shown by monitors
+ * of a name, which read it again regularly. */
+static void
+take_hosts(BucketCache *self, GPtrArray *infos)
+{
+    end_hosts(self);
+    for (guint i = 0; self->name != NULL && i < infos->len; i++)
+        if (web_locks_lock_info_is_of_another_host(infos->pdata[i]))
+            g_ptr_array_add(self->hosts, entry_new(self, infos->pdata[i], ORDER_OF_HOSTS + i));
+}
+
 gboolean
 bucket_cache_read(BucketCache *self, GVariant *body, GError **error)
 {
@@ -293,7 +338,6 @@ bucket_cache_read(BucketCache *self, GVariant *body, GError **error)
     if (self->reads_all)
         self->is_stale = FALSE;
     self->n_pages++;
-    /* No signals are sent for locks of other hosts, so they would not be removed from the lists. */
     for (guint i = 0; i < infos->len; i++)
         if (!web_locks_lock_info_is_of_another_host(infos->pdata[i]))
             take(self, infos->pdata[i]);
@@ -301,6 +345,7 @@ bucket_cache_read(BucketCache *self, GVariant *body, GError **error)
         end_older(self, self->first_page);
         self->first_page = 0;
         g_hash_table_remove_all(self->awaited); /* the others have ended */
+        take_hosts(self, infos);
     }
     self->after = MAX(self->after, after);
     return TRUE;

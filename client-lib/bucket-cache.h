@@ -37,6 +37,9 @@ WebLocksManager *bucket_cache_get_manager(const BucketCache *self);
 /* Everything has to be read again: signals may have been missed. */
 void bucket_cache_invalidate(BucketCache *self);
 
+/* What other hosts hold has to be read again, if this is a cache of one name. */
+void bucket_cache_poll_hosts(BucketCache *self);
+
 /* The bucket is empty, and nothing has to be read. */
 void bucket_cache_clear(BucketCache *self);
 

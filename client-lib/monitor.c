@@ -30,6 +30,11 @@
 /* If so many signals are queued because the main context does not run, everything is read again. */
 #define SIGNALS_MAX 16384
 
+/* No signals are sent for what other hosts hold or wait for. It is read again after this time, then
+ * after twice as much, and so on: each time the servers of the cluster are asked. */
+#define HOSTS_MS     2000
+#define HOSTS_MAX_MS 64000
+
 /* The buckets of others come after the own ones. */
 #define RANK_OF_OTHERS (G_GUINT64_CONSTANT(1) << 63)
 
@@ -60,12 +65,15 @@ typedef enum {
  * [property@WebLocks.LockInfo:manager]. A request is one item until its lock ends: it changes, and
  * emits "notify", and when it is granted it moves from [property@WebLocks.Monitor:pending] to
  * [property@WebLocks.Monitor:held]. The list of held locks changes first, then that of pending
- * requests, then "notify" is emitted.
+ * requests; then "notify" of the items is emitted, and then [signal@WebLocks.Monitor::changed].
  *
- * The bucket may be that of another principal: see web_locks_agent_list_observable_async(). Of a
- * bucket that several hosts share, only locks and requests of this host are shown. The monitor is
- * notified of every change, and doesn't poll. If there is no lock service, and none can be started,
- * the lists are empty until there is one; after a restart of the service they show its new state.
+ * The bucket may be that of another principal: see web_locks_agent_list_observable_async(). The
+ * monitor is notified of every change, and doesn't poll. If there is no lock service, and none can
+ * be started, the lists are empty until there is one; after a restart of the service they show its
+ * new state.
+ *
+ * Of a bucket that several hosts share, only locks and requests of this host are shown, except by
+ * the monitor of a name: see web_locks_monitor_new_for_name().
  *
  * The lists change in the main context of the agent.
  *
@@ -79,9 +87,7 @@ struct _WebLocksMonitor {
     GMainContext *context;    /* in which the lists change */
     ShownList held;
     ShownList pending;
-    WaitGraph *graph;               /* of the lists; NULL: they have changed since it was made */
-    void (*updated)(gpointer data); /* NULL: none */
-    gpointer updated_data;
+    WaitGraph *graph; /* of the lists; NULL: they have changed since it was made */
 
     ConnectionWatch watch;
     Inbox *inbox;
@@ -92,6 +98,8 @@ struct _WebLocksMonitor {
     GHashTable *by_path;     /* the same, by object path */
     GPtrArray *dropped;      /* BucketCaches that are empty, but in the lists */
     guint64 n_added;         /* how many buckets there have ever been */
+    guint hosts_ms;          /* until what other hosts hold is read again; 0: it is not shown */
+    gint64 hosts_due_us;     /* likewise; monotonic */
     gboolean is_list_stale;  /* there may be buckets that are not in `buckets` */
 
     /* The refresh. */
@@ -109,6 +117,8 @@ enum {
     N_PROPS,
 };
 static GParamSpec *properties[N_PROPS];
+
+static guint changed_signal;
 
 static void update(WebLocksMonitor *self);
 
@@ -412,15 +422,19 @@ compare_items(gconstpointer a, gconstpointer b)
     return web_locks_lock_info_compare(*(const gpointer *)a, *(const gpointer *)b);
 }
 
-static void
+/* Returns whether anything has changed. */
+static gboolean
 change_list(ShownList *list)
 {
+    const gboolean is_changed = list->removed->len > 0 || list->added->len > 0;
+
     g_ptr_array_sort(list->removed, compare_items);
     sorted_list_remove(list->store, list->removed, web_locks_lock_info_compare);
     g_ptr_array_set_size(list->removed, 0);
     g_ptr_array_sort(list->added, compare_items);
     sorted_list_insert(list->store, list->added, web_locks_lock_info_compare);
     g_ptr_array_set_size(list->added, 0);
+    return is_changed;
 }
 
 static void
@@ -433,31 +447,51 @@ thaw(gpointer info)
 /* What has changed in a bucket of which something has to be read is left out until then, so that
  * the lists don't show a stolen lock as one that nobody holds. */
 static void
-update_lists(WebLocksMonitor *self)
+collect(WebLocksMonitor *self, GPtrArray *frozen)
 {
-    g_autoptr(GPtrArray) frozen = g_ptr_array_new_with_free_func(thaw);
-
     for (guint i = 0; i < self->dropped->len; i++)
         bucket_cache_collect(self->dropped->pdata[i], &self->held, &self->pending, frozen);
     g_ptr_array_set_size(self->dropped, 0);
     for (guint i = 0; i < self->buckets->len; i++)
         if (!bucket_cache_wants_call(self->buckets->pdata[i]))
             bucket_cache_collect(self->buckets->pdata[i], &self->held, &self->pending, frozen);
-    g_clear_pointer(&self->graph, wait_graph_free);
-    change_list(&self->held);
-    change_list(&self->pending);
 }
 
 static void
-call_updated(WebLocksMonitor *self)
+update_lists(WebLocksMonitor *self)
 {
-    if (self->updated != NULL)
-        self->updated(self->updated_data);
+    g_autoptr(GPtrArray) frozen = g_ptr_array_new_with_free_func(thaw);
+    gboolean is_changed;
+
+    collect(self, frozen);
+    is_changed = frozen->len > 0;
+    is_changed |= change_list(&self->held);
+    is_changed |= change_list(&self->pending);
+    if (!is_changed)
+        return;
+    g_clear_pointer(&self->graph, wait_graph_free);
+    g_ptr_array_set_size(frozen, 0);
+    g_signal_emit(self, changed_signal, 0);
 }
 
 /* ---- updates */
 
-/* `next_ms` is when to update again even without a signal; 0: not at all. */
+/* Returns when to update again even without a signal; 0: not at all. */
+static guint
+plan_hosts(WebLocksMonitor *self)
+{
+    const gint64 now_us = g_get_monotonic_time();
+
+    if (self->hosts_ms == 0)
+        return 0;
+    if (now_us >= self->hosts_due_us) {
+        self->hosts_due_us = now_us + self->hosts_ms * G_TIME_SPAN_MILLISECOND;
+        self->hosts_ms = MIN(2 * self->hosts_ms, HOSTS_MAX_MS);
+    }
+    return (guint)((self->hosts_due_us - now_us) / G_TIME_SPAN_MILLISECOND) + 1;
+}
+
+/* `next_ms` as above. */
 static void
 end_update(WebLocksMonitor *self, guint next_ms)
 {
@@ -471,7 +505,7 @@ end_update(WebLocksMonitor *self, guint next_ms)
     g_atomic_int_set(&self->is_busy, FALSE);
     if (next_ms > 0)
         inbox_update_in(inbox, next_ms);
-    else if (inbox->is_missing || !g_queue_is_empty(&inbox->signals))
+    if (inbox->is_missing || !g_queue_is_empty(&inbox->signals))
         inbox_update_in(inbox, BURST_MS);
     session_leave(inbox->session);
 }
@@ -480,8 +514,7 @@ static void
 finish_update(WebLocksMonitor *self)
 {
     update_lists(self);
-    end_update(self, 0);
-    call_updated(self);
+    end_update(self, plan_hosts(self));
 }
 
 static void
@@ -539,6 +572,8 @@ update(WebLocksMonitor *self)
 
     if (!g_atomic_int_compare_and_exchange(&self->is_busy, FALSE, TRUE))
         return;
+    if (self->hosts_ms > 0 && g_get_monotonic_time() >= self->hosts_due_us)
+        bucket_cache_poll_hosts(self->buckets->pdata[0]);
     session_enter(session);
     apply_signals(self);
     needs_call = choose_call(self) || !self->inbox->is_watched;
@@ -563,6 +598,8 @@ monitor_new(WebLocksAgent *agent, WebLocksManager *manager, const char *name, GM
     self->is_busy = TRUE; /* before there are signals: the caller starts the first refresh */
     if (manager != NULL)
         add_bucket(self, manager);
+    if (name != NULL && g_str_has_prefix(web_locks_manager_get_bucket(manager), BUS_CLUSTER_PREFIX))
+        self->hosts_ms = HOSTS_MS;
     self->inbox = inbox_new(self);
     self->watch.path = get_path(self);
     self->watch.name = self->name;
@@ -582,28 +619,15 @@ monitor_new_in_agents_context(WebLocksAgent *agent, WebLocksManager *manager)
 }
 
 WebLocksMonitor *
-web_locks_monitor_new_of_name(WebLocksManager *manager,
-                              const char *name,
-                              GMainContext *context,
-                              void (*updated)(gpointer data),
-                              gpointer data)
+web_locks_monitor_new_of_name(WebLocksManager *manager, const char *name, GMainContext *context)
 {
     WebLocksMonitor *self =
         monitor_new(web_locks_manager_get_agent(manager), manager, name, context);
 
-    self->updated = updated;
-    self->updated_data = data;
     g_main_context_push_thread_default(context);
     start_refresh(self);
     g_main_context_pop_thread_default(context);
     return self;
-}
-
-void
-web_locks_monitor_end(WebLocksMonitor *self)
-{
-    self->updated = NULL;
-    g_object_unref(self);
 }
 
 static void
@@ -791,6 +815,40 @@ web_locks_monitor_new_all_sync(WebLocksAgent *agent, GCancellable *cancellable, 
 }
 
 /**
+ * web_locks_monitor_new_for_name:
+ * @manager: the bucket
+ * @name: the resource name
+ * @error: return location for an error
+ *
+ * Creates a monitor of one name: who holds the lock, and who waits for it.
+ *
+ * Unlike other monitors it exists immediately, with empty lists, which are filled when the lock
+ * service replies. They stay empty if there is none, or while it refuses, for example because the
+ * client watches 64 buckets already.
+ *
+ * In a bucket that several hosts share, what other hosts hold or wait for comes at the end of the
+ * lists. The service is not notified of it, so it is read again with each change on this host, and
+ * after 2 seconds, 4 seconds, and so on, up to 64 seconds. Each time its items are replaced.
+ *
+ * Errors: `G_IO_ERROR_INVALID_ARGUMENT`, and [error@WebLocks.Error.LIMITS] if the name is too long.
+ *
+ * Returns: (transfer full): a new monitor
+ * Since: 0.1
+ */
+WebLocksMonitor *
+web_locks_monitor_new_for_name(WebLocksManager *manager, const char *name, GError **error)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(manager), NULL);
+    g_return_val_if_fail(name != NULL, NULL);
+
+    if (!web_locks_manager_check_bucket(manager, error) ||
+        !web_locks_manager_check_name(name, error))
+        return NULL;
+    return web_locks_monitor_new_of_name(
+        manager, name, connection_get_context(web_locks_manager_get_connection(manager)));
+}
+
+/**
  * web_locks_monitor_get_manager:
  * @self: a monitor
  *
@@ -965,6 +1023,18 @@ web_locks_monitor_class_init(WebLocksMonitorClass *class)
      */
     properties[PROP_PENDING] = g_param_spec_object("pending", NULL, NULL, G_TYPE_LIST_MODEL, flags);
     g_object_class_install_properties(object_class, N_PROPS, properties);
+
+    /**
+     * WebLocksMonitor::changed:
+     * @self: a monitor
+     *
+     * Emitted when the lists or items in them have changed. A lock that is handed over, which
+     * "items-changed" of the lists shows without a holder in between, has its next one then.
+     *
+     * Since: 0.1
+     */
+    changed_signal = g_signal_new("changed", WEB_LOCKS_TYPE_MONITOR, G_SIGNAL_RUN_LAST, 0, NULL,
+                                  NULL, NULL, G_TYPE_NONE, 0);
 }
 
 static void

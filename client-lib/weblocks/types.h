@@ -22,7 +22,6 @@ typedef struct _WebLocksLock WebLocksLock;
 typedef struct _WebLocksLockInfo WebLocksLockInfo;
 typedef struct _WebLocksSnapshot WebLocksSnapshot;
 typedef struct _WebLocksMonitor WebLocksMonitor;
-typedef struct _WebLocksRequest WebLocksRequest;
 typedef struct _WebLocksClaim WebLocksClaim;
 /* NOLINTEND(clang-diagnostic-reserved-identifier) */
 

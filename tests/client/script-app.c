@@ -143,6 +143,19 @@ do_monitor_all(Script *s, char **words)
     start_query(s, OPERATION_MONITOR_ALL, words);
 }
 
+/* LABEL: a monitor of the name, which exists immediately. */
+static void
+do_monitor_of(Script *s, char **words)
+{
+    Label *label = script_get_label(s, words[1]);
+    g_autoptr(WebLocksManager) manager = get_manager(s, label);
+    g_autoptr(GError) error = NULL;
+
+    label->request.object =
+        G_OBJECT(web_locks_monitor_new_for_name(manager, label->resource, &error));
+    g_assert_no_error(error);
+}
+
 /* LABEL or "connect" */
 static void
 do_cancel(Script *s, char **words)
@@ -445,19 +458,35 @@ do_fork(Script *s, char **words)
 }
 
 const ScriptVerb script_app_verbs[] = {
-    {"connect", do_connect},   {"connected", do_connected},
-    {"request", do_request},   {"release", do_release},
-    {"query", do_query},       {"inspect", do_inspect},
-    {"break", do_break},       {"buckets", do_buckets},
-    {"monitor", do_monitor},   {"monitor-all", do_monitor_all},
-    {"cancel", do_cancel},     {"drop", do_drop},
-    {"close", do_close},       {"abandon", do_abandon},
-    {"got", do_got},           {"held", do_held},
-    {"none", do_none},         {"done", do_done},
-    {"failed", do_failed},     {"released", do_released},
-    {"waiting", do_waiting},   {"lost", do_lost},
-    {"still", do_still},       {"shows", do_shows},
-    {"evidence", do_evidence}, {"quiet", do_quiet},
-    {"pass", do_pass},         {"stall", do_stall},
-    {"fork", do_fork},         {NULL, NULL},
+    {"connect", do_connect},
+    {"connected", do_connected},
+    {"request", do_request},
+    {"release", do_release},
+    {"query", do_query},
+    {"inspect", do_inspect},
+    {"break", do_break},
+    {"buckets", do_buckets},
+    {"monitor", do_monitor},
+    {"monitor-all", do_monitor_all},
+    {"monitor-of", do_monitor_of},
+    {"cancel", do_cancel},
+    {"drop", do_drop},
+    {"close", do_close},
+    {"abandon", do_abandon},
+    {"got", do_got},
+    {"held", do_held},
+    {"none", do_none},
+    {"done", do_done},
+    {"failed", do_failed},
+    {"released", do_released},
+    {"waiting", do_waiting},
+    {"lost", do_lost},
+    {"still", do_still},
+    {"shows", do_shows},
+    {"evidence", do_evidence},
+    {"quiet", do_quiet},
+    {"pass", do_pass},
+    {"stall", do_stall},
+    {"fork", do_fork},
+    {NULL, NULL},
 };

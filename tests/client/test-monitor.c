@@ -161,6 +161,56 @@ test_one_item(void)
     g_main_context_pop_thread_default(context);
 }
 
+/* A monitor of a name shows nothing else, and follows a service that comes later. */
+static void
+test_of_name(void)
+{
+    g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new();
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksLock) other = test_lock(one, "b"), lock = NULL;
+    g_autoptr(WebLocksMonitor) monitor = web_locks_monitor_new_for_name(watcher, "a", &error);
+    g_auto(Answer) waiting = {0};
+
+    g_assert_no_error(error);
+    g_assert_true(web_locks_monitor_get_manager(monitor) == watcher);
+    assert_shows(monitor, " | ");
+    lock = test_lock(one, "a");
+    wait_until(monitor, "a | ");
+    test_service_kill();
+    wait_until(monitor, " | ");
+    test_service_start();
+    answer_ask(&waiting, watcher, "a");
+    wait_until(monitor, "a | a");
+    test_release(lock);
+    g_object_unref(answer_expect_lock(&waiting));
+    wait_until(monitor, " | ");
+}
+
+static void
+test_bad_names(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(WebLocksManager) nowhere = g_object_new(WEB_LOCKS_TYPE_MANAGER, "bucket", "", NULL);
+    g_autofree char *too_long = g_strnfill(100000, 'n');
+    const struct {
+        WebLocksManager *manager;
+        const char *name;
+        GQuark domain;
+        int code;
+    } rows[] = {
+        {manager, too_long, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS},
+        {manager, "\xff", G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT},
+        {nowhere, "a", G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT},
+    };
+
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(GError) error = NULL;
+
+        g_assert_null(web_locks_monitor_new_for_name(rows[i].manager, rows[i].name, &error));
+        g_assert_error(error, rows[i].domain, rows[i].code);
+    }
+}
+
 static void
 test_own_locks(void)
 {
@@ -696,6 +746,8 @@ main(int argc, char **argv)
     g_test_add_func("/monitor/is-updated", test_is_updated);
     g_test_add_func("/monitor/details", test_details);
     g_test_add_func("/monitor/one-item", test_one_item);
+    g_test_add_func("/monitor/of-a-name", test_of_name);
+    g_test_add_func("/monitor/of-a-name/bad-names", test_bad_names);
     g_test_add_func("/monitor/own-locks", test_own_locks);
     g_test_add_func("/monitor/waits-that-end", test_waits_end);
     g_test_add_func("/monitor/a-holder-is-killed", test_holder_killed);
