@@ -110,6 +110,18 @@ bucket_cache_invalidate(BucketCache *self)
 }
 
 void
+bucket_cache_restart(BucketCache *self)
+{
+    self->has_more = FALSE;
+}
+
+gboolean
+bucket_cache_has_more(const BucketCache *self)
+{
+    return self->has_more;
+}
+
+void
 bucket_cache_poll_hosts(BucketCache *self)
 {
     self->is_due = TRUE;
@@ -270,9 +282,11 @@ bucket_cache_signal(BucketCache *self, const char *member, GVariant *body)
 MethodCallMessage
 bucket_cache_build(BucketCache *self)
 {
-    if (self->is_stale)
-        self->after = 0;
-    self->is_stale = self->is_due = FALSE;
+    if (!self->has_more) {
+        if (self->is_stale)
+            self->after = 0;
+        self->is_stale = self->is_due = FALSE;
+    }
     self->reads_all = self->after == 0;
     if (self->reads_all) {
         self->first_page = self->n_pages + 1;

@@ -37,6 +37,9 @@ WebLocksManager *bucket_cache_get_manager(const BucketCache *self);
 /* Everything has to be read again: signals may have been missed. */
 void bucket_cache_invalidate(BucketCache *self);
 
+/* The service is another one, so what is being read is read from the beginning. */
+void bucket_cache_restart(BucketCache *self);
+
 /* What other hosts hold has to be read again, if this is a cache of one name. */
 void bucket_cache_poll_hosts(BucketCache *self);
 
@@ -53,6 +56,9 @@ MethodCallMessage bucket_cache_build(BucketCache *self);
 
 /* Takes the reply. Returns FALSE and an error if it is not readable. */
 gboolean bucket_cache_read(BucketCache *self, GVariant *body, GError **error);
+/* Whether there are further pages. They are read even if something has to be read again after them,
+ * so that a bucket of which signals are missed all the time is shown, too. */
+gboolean bucket_cache_has_more(const BucketCache *self);
 
 /* Changes the items, and collects what has changed in the lists since this was last called. The
  * "notify" of the changed items is frozen; they are added to `frozen`. */

@@ -28,7 +28,7 @@
  * holder, arrive within this time, and bursts of signals cause few calls. */
 #define BURST_MS 20
 /* If so many signals are queued because the main context does not run, everything is read again. */
-#define SIGNALS_MAX 16384
+#define SIGNALS_MAX 4096
 
 /* No signals are sent for what other hosts hold or wait for. It is read again after this time, then
  * after twice as much, and so on: each time the servers of the cluster are asked. */
@@ -104,8 +104,9 @@ struct _WebLocksMonitor {
 
     /* The refresh. */
     Call call;
-    guint at;     /* buckets before this one have been read */
-    GQueue later; /* signals of those, since then */
+    guint at;                  /* buckets before this one have been read */
+    GQueue later;              /* signals of those, since then */
+    gboolean is_missing_later; /* likewise, signals were dropped */
 };
 
 G_DEFINE_FINAL_TYPE(WebLocksMonitor, web_locks_monitor, G_TYPE_OBJECT)
@@ -273,18 +274,20 @@ take_managers(WebLocksMonitor *self, GPtrArray *managers)
     self->is_list_stale = FALSE;
 }
 
+/* ---- signals
+ *
+ * A bucket that has been read in this refresh is not changed again before its changes are shown:
+ * otherwise it might never be shown. */
+
 static void
 invalidate(WebLocksMonitor *self)
 {
     self->is_list_stale = self->manager == NULL;
-    for (guint i = 0; i < self->buckets->len; i++)
+    for (guint i = self->at; i < self->buckets->len; i++)
         bucket_cache_invalidate(self->buckets->pdata[i]);
+    self->is_missing_later = self->at > 0;
 }
 
-/* ---- signals */
-
-/* A bucket that has been read in this refresh is not changed again before its changes have been
- * shown; otherwise it might never be shown. */
 static gboolean
 is_for_later(WebLocksMonitor *self, gpointer bucket)
 {
@@ -387,6 +390,20 @@ begin_watch(WebLocksMonitor *self)
     self->at = 0;
     clear_signals(&self->later);
     invalidate(self);
+    for (guint i = 0; i < self->buckets->len; i++)
+        bucket_cache_restart(self->buckets->pdata[i]);
+}
+
+static gboolean
+read_bucket(WebLocksMonitor *self, GVariant *body, GError **error)
+{
+    BucketCache *bucket = self->buckets->pdata[self->at];
+
+    if (!bucket_cache_read(bucket, body, error))
+        return FALSE;
+    if (!bucket_cache_has_more(bucket))
+        self->at++;
+    return TRUE;
 }
 
 /* The result is not used. Returns NULL without an error if another call has to follow. */
@@ -400,9 +417,8 @@ read_reply(GVariant *body, gpointer monitor, GError **error)
         begin_watch(self);
     else if (!self->inbox->is_watched)
         return NULL; /* this is a reply of another service than the one that was watched */
-    else if (self->call == CALL_LIST
-                 ? !read_list(self, body, error)
-                 : !bucket_cache_read(self->buckets->pdata[self->at], body, error))
+    else if (self->call == CALL_LIST ? !read_list(self, body, error)
+                                     : !read_bucket(self, body, error))
         return NULL;
     return choose_call(self) ? NULL : self;
 }
@@ -444,8 +460,6 @@ thaw(gpointer info)
     g_object_unref(info);
 }
 
-/* What has changed in a bucket of which something has to be read is left out until then, so that
- * the lists don't show a stolen lock as one that nobody holds. */
 static void
 collect(WebLocksMonitor *self, GPtrArray *frozen)
 {
@@ -453,8 +467,7 @@ collect(WebLocksMonitor *self, GPtrArray *frozen)
         bucket_cache_collect(self->dropped->pdata[i], &self->held, &self->pending, frozen);
     g_ptr_array_set_size(self->dropped, 0);
     for (guint i = 0; i < self->buckets->len; i++)
-        if (!bucket_cache_wants_call(self->buckets->pdata[i]))
-            bucket_cache_collect(self->buckets->pdata[i], &self->held, &self->pending, frozen);
+        bucket_cache_collect(self->buckets->pdata[i], &self->held, &self->pending, frozen);
 }
 
 static void
@@ -500,13 +513,17 @@ end_update(WebLocksMonitor *self, guint next_ms)
 
     session_enter(inbox->session);
     self->at = 0;
+    inbox->is_missing |= self->is_missing_later;
+    self->is_missing_later = FALSE;
     while ((signal = g_queue_pop_tail(&self->later)) != NULL)
         g_queue_push_head(&inbox->signals, signal);
-    g_atomic_int_set(&self->is_busy, FALSE);
     if (next_ms > 0)
         inbox_update_in(inbox, next_ms);
-    if (inbox->is_missing || !g_queue_is_empty(&inbox->signals))
+    if (inbox->is_missing || !g_queue_is_empty(&inbox->signals) ||
+        (inbox->is_watched && choose_call(self)))
         inbox_update_in(inbox, BURST_MS);
+    self->at = 0;
+    g_atomic_int_set(&self->is_busy, FALSE);
     session_leave(inbox->session);
 }
 

@@ -381,6 +381,28 @@ test_minimal_changes(void)
     g_assert_true(first != first_now);
 }
 
+/* More signals than are queued, while the main context does not run: everything is read again. */
+static void
+test_many_signals(void)
+{
+    g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new();
+    g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
+    g_autoptr(WebLocksLock) kept = test_lock(one, "kept");
+
+    for (guint i = 0; i < 2100; i++) {
+        g_autoptr(WebLocksLock) lock = test_lock(one, "x");
+
+        test_release(lock);
+        if (i % 20 == 0) {
+            g_autofree char *state = test_state(watcher); /* it also reads the signals */
+
+            g_assert_cmpstr(state, ==, "kept | ");
+        }
+    }
+    assert_shows(monitor, " | ");
+    wait_until(monitor, "kept | ");
+}
+
 /* ---- several */
 
 static void
@@ -752,6 +774,7 @@ main(int argc, char **argv)
     g_test_add_func("/monitor/waits-that-end", test_waits_end);
     g_test_add_func("/monitor/a-holder-is-killed", test_holder_killed);
     g_test_add_func("/monitor/changes-are-minimal", test_minimal_changes);
+    g_test_add_func("/monitor/many-signals", test_many_signals);
     g_test_add_func("/monitor/several", test_several);
     g_test_add_func("/monitor/the-watch-ends-with-the-last", test_watch_ends);
     g_test_add_func("/monitor/dropped-in-another-thread", test_dropped_in_thread);
