@@ -19,7 +19,7 @@ typedef struct {
     guint page; /* the last one that it was in */
     gboolean is_held;
     gboolean has_ended;
-    LockGrant grant; /* if it was granted since it was read */
+    LockGrant grant; /* if it is held */
     ShownList *list; /* that it is in; NULL: none yet */
     gboolean is_changed;
 } Entry;
@@ -159,6 +159,7 @@ entry_new(BucketCache *self, WebLocksLockInfo *info, guint64 order)
     entry->info = g_object_ref(info);
     entry->page = self->n_pages;
     entry->is_held = web_locks_lock_info_get_held(info);
+    entry->grant = web_locks_lock_info_get_grant(info);
     web_locks_lock_info_set_manager(info, self->manager);
     web_locks_lock_info_set_order(info, self->rank, order);
     note_changed(self, entry);
@@ -303,7 +304,7 @@ is_same(const BucketCache *self, const Entry *entry, WebLocksLockInfo *info)
     return g_str_equal(web_locks_lock_info_get_name(entry->info),
                        web_locks_lock_info_get_name(info)) &&
            web_locks_lock_info_get_mode(entry->info) == web_locks_lock_info_get_mode(info) &&
-           (!entry->is_held || web_locks_lock_info_get_held(info)) &&
+           (!entry->is_held || entry->grant.token == web_locks_lock_info_get_token(info)) &&
            web_locks_lock_info_get_order(entry->info) > self->last_order;
 }
 

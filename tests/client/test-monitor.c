@@ -291,6 +291,50 @@ test_service_restart(void)
     wait_until(monitor, " | ");
 }
 
+typedef struct {
+    GListModel *held;
+    guint64 token;
+} Expected;
+
+static gboolean
+has_token(gpointer data)
+{
+    const Expected *expected = data;
+    g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(expected->held, 0);
+
+    return info != NULL && web_locks_lock_info_get_token(info) == expected->token;
+}
+
+/* Without its state, the next service gives the same id to another lock of the same client. */
+static void
+test_service_without_state(void)
+{
+    g_autoptr(WebLocksManager) one = test_manager_new();
+    g_autoptr(GMainContext) context = g_main_context_new();
+
+    g_main_context_push_thread_default(context);
+    {
+        g_autoptr(WebLocksManager) watcher = test_manager_new();
+        g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
+        g_autoptr(WebLocksLock) lost = test_lock(one, "a"), lock = NULL;
+        Expected expected = {web_locks_monitor_get_held(monitor)};
+
+        wait_until(monitor, "a | ");
+        g_main_context_pop_thread_default(context);
+        test_service_kill();
+        test_service_start_with("--no-state");
+        lock = test_lock(one, "a");
+        g_main_context_push_thread_default(context);
+        expected.token = web_locks_lock_get_token(lock);
+        g_assert_cmpuint(expected.token, !=, web_locks_lock_get_token(lost));
+        test_wait(has_token, &expected);
+    }
+    test_iterate();
+    g_main_context_pop_thread_default(context);
+    test_service_kill();
+    test_service_start();
+}
+
 /* So quickly that the name watcher is notified of the end and of the return together. */
 static void
 test_service_quick_restart(void)
@@ -783,6 +827,7 @@ main(int argc, char **argv)
     g_test_add_func("/monitor/cancelled", test_cancelled);
     g_test_add_func("/monitor/service-restarts", test_service_restart);
     g_test_add_func("/monitor/service-restarts-quickly", test_service_quick_restart);
+    g_test_add_func("/monitor/service-without-state", test_service_without_state);
     g_test_add_func("/monitor/no-service", test_service_missing);
     g_test_add_func("/monitor/closed", test_closed);
     g_test_add_func("/monitor/all-buckets", test_all);
