@@ -89,7 +89,7 @@ struct _WebLocksMonitor {
     ShownList pending;
     WaitGraph *graph; /* of the lists; NULL: they have changed since it was made */
 
-    ConnectionWatch watch;
+    SignalSubscription subscription;
     Inbox *inbox;
     gboolean is_watch_asked; /* Watch was called, so it has to be disabled */
     GTask *ready;            /* web_locks_monitor_new_async() */
@@ -413,13 +413,17 @@ read_reply(GVariant *body, gpointer monitor, GError **error)
     WebLocksMonitor *self = monitor;
 
     apply_signals(self);
-    if (self->call == CALL_WATCH)
+    if (self->call == CALL_WATCH) {
         begin_watch(self);
-    else if (!self->inbox->is_watched)
+    } else if (!self->inbox->is_watched) {
         return NULL; /* this is a reply of another service than the one that was watched */
-    else if (self->call == CALL_LIST ? !read_list(self, body, error)
-                                     : !read_bucket(self, body, error))
-        return NULL;
+    } else {
+        gboolean is_read =
+            self->call == CALL_LIST ? read_list(self, body, error) : read_bucket(self, body, error);
+
+        if (!is_read)
+            return NULL;
+    }
     return choose_call(self) ? NULL : self;
 }
 
@@ -470,6 +474,8 @@ collect(WebLocksMonitor *self, GPtrArray *frozen)
         bucket_cache_collect(self->buckets->pdata[i], &self->held, &self->pending, frozen);
 }
 
+/* All that signals have reported has been read, so the lists don't show a stolen lock as one that
+ * nobody holds. */
 static void
 update_lists(WebLocksMonitor *self)
 {
@@ -618,12 +624,12 @@ monitor_new(WebLocksAgent *agent, WebLocksManager *manager, const char *name, GM
     if (name != NULL && g_str_has_prefix(web_locks_manager_get_bucket(manager), BUS_CLUSTER_PREFIX))
         self->hosts_ms = HOSTS_MS;
     self->inbox = inbox_new(self);
-    self->watch.path = get_path(self);
-    self->watch.name = self->name;
-    self->watch.changed = on_changed;
-    self->watch.data = self->inbox;
+    self->subscription.path = get_path(self);
+    self->subscription.name = self->name;
+    self->subscription.changed = on_changed;
+    self->subscription.data = self->inbox;
     session_enter(self->inbox->session);
-    connection_add_watch(get_connection(self), &self->watch);
+    connection_subscribe(get_connection(self), &self->subscription);
     session_leave(self->inbox->session);
     return self;
 }
@@ -948,7 +954,7 @@ close_inbox(WebLocksMonitor *self)
 
     session_enter(session);
     if (session_is_of_this_process(session))
-        connection_remove_watch(get_connection(self), &self->watch, self->is_watch_asked);
+        connection_unsubscribe(get_connection(self), &self->subscription, self->is_watch_asked);
     session_leave(session);
     g_source_destroy(self->inbox->timer);
     inbox_unref(self->inbox);

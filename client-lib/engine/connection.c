@@ -33,7 +33,7 @@ struct Connection {
     GQueue connects;      /* of Connect */
     gboolean is_prepared; /* open a socket as soon as the service's name has an owner */
 
-    GQueue watches; /* of ConnectionWatch */
+    GQueue subscriptions; /* of SignalSubscription */
 
     void (*changed)(gpointer data);
     gpointer changed_data;
@@ -148,24 +148,25 @@ set_state(Connection *self, State state)
 }
 
 static gboolean
-is_of_all_buckets(const ConnectionWatch *watch)
+is_of_all_buckets(const SignalSubscription *subscription)
 {
-    return strcmp(watch->path, BUS_SERVICE_PATH) == 0;
+    return strcmp(subscription->path, BUS_SERVICE_PATH) == 0;
 }
 
 /* `signal` and the resource name that it is about; NULL: it concerns all. */
 static void
-notify_watches(Connection *self, GDBusMessage *signal, const char *name)
+notify_subscribers(Connection *self, GDBusMessage *signal, const char *name)
 {
     const char *path = signal != NULL ? g_dbus_message_get_path(signal) : NULL;
 
-    for (GList *link = self->watches.head; link != NULL; link = link->next) {
-        const ConnectionWatch *watch = link->data;
+    for (GList *link = self->subscriptions.head; link != NULL; link = link->next) {
+        const SignalSubscription *subscription = link->data;
 
-        if (path != NULL && !is_of_all_buckets(watch) && strcmp(watch->path, path) != 0)
+        if (path != NULL && !is_of_all_buckets(subscription) &&
+            strcmp(subscription->path, path) != 0)
             continue;
-        if (name == NULL || watch->name == NULL || strcmp(watch->name, name) == 0)
-            watch->changed(signal, watch->data);
+        if (name == NULL || subscription->name == NULL || strcmp(subscription->name, name) == 0)
+            subscription->changed(signal, subscription->data);
     }
 }
 
@@ -313,7 +314,7 @@ end(Connection *self, State state, PacketReason reason, const GError *error)
     recovery_close(lock_table_get_recovery(self->table));
     finish_all(self, reason, error);
     bus_close(self->bus, error);
-    notify_watches(self, NULL, NULL);
+    notify_subscribers(self, NULL, NULL);
 }
 
 /* The agent ends in the service when the bus reports the end of its connection. */
@@ -361,8 +362,8 @@ on_owner_changed(gpointer data)
     Connection *self = data;
 
     recovery_owner_changed(lock_table_get_recovery(self->table));
-    /* Calls of those who watch may be built again. */
-    notify_watches(self, NULL, NULL);
+    /* Calls of subscribers may be built again. */
+    notify_subscribers(self, NULL, NULL);
     method_calls_owner_changed(self->method_calls);
     notify_changed(self);
 }
@@ -386,7 +387,7 @@ on_signal(GDBusMessage *signal, gpointer data)
         name = g_variant_get_child_value(body, 1);
     if (name != NULL && !g_variant_is_of_type(name, G_VARIANT_TYPE_STRING))
         g_clear_pointer(&name, g_variant_unref);
-    notify_watches(data, signal, name != NULL ? g_variant_get_string(name, NULL) : NULL);
+    notify_subscribers(data, signal, name != NULL ? g_variant_get_string(name, NULL) : NULL);
 }
 
 /* If it was never connected, the next operation tries again. */
@@ -430,26 +431,26 @@ is_ready_for_method_calls(gpointer data)
     return is_open(self) && lock_table_is_settled(self->table);
 }
 
-/* ---- watching buckets */
+/* ---- signals of buckets */
 
 void
-connection_add_watch(Connection *self, ConnectionWatch *watch)
+connection_subscribe(Connection *self, SignalSubscription *subscription)
 {
-    watch->link.data = watch;
-    g_queue_push_tail_link(&self->watches, &watch->link);
+    subscription->link.data = subscription;
+    g_queue_push_tail_link(&self->subscriptions, &subscription->link);
 }
 
 void
-connection_remove_watch(Connection *self, ConnectionWatch *watch, gboolean is_asked)
+connection_unsubscribe(Connection *self, SignalSubscription *subscription, gboolean is_asked)
 {
-    g_queue_unlink(&self->watches, &watch->link);
-    for (GList *link = self->watches.head; link != NULL; link = link->next)
-        if (strcmp(((ConnectionWatch *)link->data)->path, watch->path) == 0)
+    g_queue_unlink(&self->subscriptions, &subscription->link);
+    for (GList *link = self->subscriptions.head; link != NULL; link = link->next)
+        if (strcmp(((SignalSubscription *)link->data)->path, subscription->path) == 0)
             return;
     if (is_asked && is_open(self))
-        bus_call(self->bus, watch->path,
-                 is_of_all_buckets(watch) ? BUS_SERVICE_INTERFACE : BUS_LOCKS_INTERFACE, "Watch",
-                 g_variant_new("(b)", FALSE), ANSWER_TIMEOUT_US, NULL, NULL);
+        bus_call(self->bus, subscription->path,
+                 is_of_all_buckets(subscription) ? BUS_SERVICE_INTERFACE : BUS_LOCKS_INTERFACE,
+                 "Watch", g_variant_new("(b)", FALSE), ANSWER_TIMEOUT_US, NULL, NULL);
 }
 
 /* ---- life */

@@ -63,7 +63,7 @@ void connection_call(Connection *self, const MethodCallKind *kind, gpointer data
 /* Completes an operation that is not started. Takes `error`. */
 void connection_refuse(Connection *self, GError *error, Caller caller);
 
-/* ---- watching buckets */
+/* ---- signals of buckets */
 
 /* `changed` is called with the session lock held for each signal of the bucket at `path`; and with
  * `signal` NULL when the owner of the service's name changes, and when the connection ends. If
@@ -75,8 +75,8 @@ typedef struct {
     void (*changed)(GDBusMessage *signal, gpointer data);
     gpointer data;
     GList link;
-} ConnectionWatch;
-void connection_add_watch(Connection *self, ConnectionWatch *watch);
-/* `is_asked`: Watch has been called at this path. Then, if this was the last watch of its path,
- * the service is called to stop watching. */
-void connection_remove_watch(Connection *self, ConnectionWatch *watch, gboolean is_asked);
+} SignalSubscription;
+void connection_subscribe(Connection *self, SignalSubscription *subscription);
+/* `is_asked`: Watch has been called at this path. Then, if this was the last subscription of
+ * its path, the service is called to stop sending signals. */
+void connection_unsubscribe(Connection *self, SignalSubscription *subscription, gboolean is_asked);
