@@ -39,26 +39,22 @@ on_no_answer(gpointer data)
 
 /* Returns an owned text. */
 static char *
-describe_loss(const Holder *self, WebLocksLossReason reason)
+describe_loss(const Holder *self, const GError *error)
 {
-    switch (reason) {
-    case WEB_LOCKS_LOSS_REASON_STOLEN:
+    if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN))
         return g_strdup_printf(_("the lock '%s' was stolen"), self->name);
-    case WEB_LOCKS_LOSS_REASON_LOST:
-        if (target_is_clustered(&self->options.target))
-            return g_strdup_printf(
-                _("the lock '%s' was lost: this host had no contact with the cluster"), self->name);
-        return g_strdup_printf(_("the lock '%s' was lost: the service has restarted without it"),
-                               self->name);
-    case WEB_LOCKS_LOSS_REASON_TERMINATED:
-    default:
+    if (!web_locks_agent_get_connected(self->agent))
         return g_strdup_printf(_("the lock '%s' was lost: the connection to the bus has ended"),
                                self->name);
-    }
+    if (target_is_clustered(&self->options.target))
+        return g_strdup_printf(
+            _("the lock '%s' was lost: this host had no contact with the cluster"), self->name);
+    return g_strdup_printf(_("the lock '%s' was lost: the service has restarted without it"),
+                           self->name);
 }
 
 static void
-on_lost(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
+on_lost(WebLocksLock *lock, const GError *error, gpointer data)
 {
     Holder *self = data;
     g_autofree char *text = NULL;
@@ -66,7 +62,7 @@ on_lost(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
     if (self->lost)
         return;
     self->lost = TRUE;
-    text = describe_loss(self, reason);
+    text = describe_loss(self, error);
     if (self->phase == PHASE_HOLD)
         self->events->lost(self, text);
     else
@@ -244,20 +240,16 @@ on_connected(GObject *source, GAsyncResult *result, gpointer data)
     Holder *self = data;
     g_autoptr(GError) error = NULL;
 
-    self->agent = web_locks_agent_new_finish(result, &error);
+    g_async_initable_init_finish(G_ASYNC_INITABLE(source), result, &error);
     if (self->aborted) {
         g_main_loop_quit(self->loop);
-        return;
-    }
-    if (self->agent != NULL)
-        self->manager =
-            web_locks_agent_get_manager(self->agent, self->options.target.bucket, &error);
-    else
-        target_explain(&self->options.target, error);
-    if (self->manager != NULL)
+    } else if (error == NULL) {
+        self->manager = web_locks_manager_new(self->agent, self->options.target.bucket);
         request(self);
-    else
+    } else {
+        target_explain(&self->options.target, error);
         finish(self, complain_of(error));
+    }
 }
 
 /* ---- signals */
@@ -303,8 +295,9 @@ holder_main(Holder *self)
         complain(_("cannot watch signals: %s"), g_strerror(errno));
         return STATUS_SYSTEM;
     }
-    web_locks_agent_new_async(target_bus(&self->options.target), self->cancellable, on_connected,
-                              self);
+    self->agent = web_locks_agent_new(target_bus(&self->options.target), NULL);
+    g_async_initable_init_async(G_ASYNC_INITABLE(self->agent), G_PRIORITY_DEFAULT,
+                                self->cancellable, on_connected, self);
     g_main_loop_run(self->loop);
     clear(self);
     return self->status;

@@ -49,29 +49,20 @@ static GPtrArray *
 get_managers(const Listing *listing, GError **error)
 {
     g_autoptr(WebLocksAgent) agent = target_connect(&listing->target, error);
-    g_autoptr(GPtrArray) managers = g_ptr_array_new_with_free_func(g_object_unref);
-    g_auto(GStrv) buckets = NULL;
-    const char *one[] = {listing->target.bucket, NULL};
-    const char *const *names = one;
+    GPtrArray *managers;
 
     if (agent == NULL)
         return NULL;
-    if (listing->all)
-        return web_locks_agent_list_observable_sync(agent, NULL, error);
-    if (listing->all_buckets) {
-        buckets = web_locks_agent_list_buckets_sync(agent, NULL, error);
-        if (buckets == NULL)
-            return NULL;
-        names = (const char *const *)buckets;
+    if (!listing->all && !listing->all_buckets) {
+        managers = g_ptr_array_new_with_free_func(g_object_unref);
+        g_ptr_array_add(managers, web_locks_manager_new(agent, listing->target.bucket));
+        return managers;
     }
-    for (guint i = 0; names[i] != NULL; i++) {
-        WebLocksManager *manager = web_locks_agent_get_manager(agent, names[i], error);
-
-        if (manager == NULL)
-            return NULL;
-        g_ptr_array_add(managers, manager);
-    }
-    return g_steal_pointer(&managers);
+    managers = web_locks_agent_list_observable_sync(agent, NULL, error);
+    for (guint i = managers != NULL ? managers->len : 0; i-- > 0 && !listing->all;)
+        if (web_locks_manager_get_observed(managers->pdata[i]))
+            g_ptr_array_remove_index(managers, i);
+    return managers;
 }
 
 /* Returns owned pages, or NULL and an error. */

@@ -44,6 +44,15 @@ format_age(guint64 age_ms)
     return g_strdup_printf("%" G_GUINT64_FORMAT "d%02uh", hours / 24, (guint)(hours % 24));
 }
 
+/* In milliseconds, now. */
+static guint64
+get_age(WebLocksLockInfo *info)
+{
+    gint64 age_us = g_get_real_time() - web_locks_lock_info_get_since(info);
+
+    return (guint64)MAX(age_us, 0) / 1000;
+}
+
 static const char *
 or_empty(const char *text)
 {
@@ -86,7 +95,7 @@ lock_output_members(Json *json, WebLocksLockInfo *info, gboolean detailed)
     json_string(json, "state", state_of(info));
     json_number(json, "id", web_locks_lock_info_get_id(info));
     json_number(json, "token", web_locks_lock_info_get_token(info));
-    json_number(json, "age", web_locks_lock_info_get_age(info));
+    json_number(json, "age", get_age(info));
     json_number(json, "since", (guint64)web_locks_lock_info_get_since(info) / 1000);
     json_number(json, "pid", web_locks_lock_info_get_pid(info));
     json_string(json, "process", or_empty(web_locks_lock_info_get_process(info)));
@@ -131,16 +140,6 @@ program_of(WebLocksLockInfo *info)
     if (*host_of(info) != '\0')
         return web_locks_lock_info_get_client_id(info);
     return *application != '\0' ? application : or_empty(web_locks_lock_info_get_process(info));
-}
-
-/* In milliseconds. The age of an item was right when it was made, which is not known for those of a
- * monitor. */
-static guint64
-age_now(WebLocksLockInfo *info)
-{
-    gint64 age_us = g_get_real_time() - web_locks_lock_info_get_since(info);
-
-    return (guint64)MAX(age_us, 0) / 1000;
 }
 
 Table *
@@ -208,7 +207,7 @@ lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, GHashT
         table_add(table, web_locks_lock_info_get_client_id(info));
         return;
     }
-    age = format_age(age_now(info));
+    age = format_age(get_age(info));
     blockers = list_blockers(info, clients);
     table_add(table, age);
     table_add_optional(table, program_of(info));
@@ -246,7 +245,7 @@ lock_output_who(WebLocksLockInfo *info)
 {
     const char *program = program_of(info);
     const char *why = or_empty(web_locks_lock_info_get_why(info));
-    g_autofree char *age = format_age(web_locks_lock_info_get_age(info));
+    g_autofree char *age = format_age(get_age(info));
 
     if (*host_of(info) != '\0')
         return g_strdup_printf(_("%s for %s"), program, age);
@@ -283,7 +282,7 @@ lock_output_holder(WebLocksLockInfo *info)
 {
     const char *program = program_of(info);
     const char *why = or_empty(web_locks_lock_info_get_why(info));
-    g_autofree char *age = rough_age(age_now(info));
+    g_autofree char *age = rough_age(get_age(info));
 
     if (*host_of(info) != '\0')
         return g_strdup_printf(_("%s for %s"), program, age);

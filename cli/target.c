@@ -74,13 +74,13 @@ WebLocksAgent *
 target_connect(const Target *target, GError **error)
 {
     g_autoptr(GError) failed = NULL;
-    WebLocksAgent *agent = web_locks_agent_new_sync(target_bus(target), NULL, &failed);
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_new(target_bus(target), NULL);
 
-    if (agent == NULL) {
-        target_explain(target, failed);
-        g_propagate_error(error, g_steal_pointer(&failed));
-    }
-    return agent;
+    if (g_initable_init(G_INITABLE(agent), NULL, &failed))
+        return g_steal_pointer(&agent);
+    target_explain(target, failed);
+    g_propagate_error(error, g_steal_pointer(&failed));
+    return NULL;
 }
 
 WebLocksManager *
@@ -88,7 +88,7 @@ target_get_manager(const Target *target, GError **error)
 {
     g_autoptr(WebLocksAgent) agent = target_connect(target, error);
 
-    return agent != NULL ? web_locks_agent_get_manager(agent, target->bucket, error) : NULL;
+    return agent != NULL ? web_locks_manager_new(agent, target->bucket) : NULL;
 }
 
 gboolean

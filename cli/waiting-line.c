@@ -11,52 +11,33 @@
 #include "cli/status.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
-#include "common/bus-names.h"
 
 #define DELAY_MS 500
-/* A monitor has the locks of this host only. Those of all hosts are queried after so many
- * seconds, then after twice as many, and so on. Each time they are read from the servers of the
- * cluster. */
-#define ASK_AGAIN_S     2
-#define ASK_AGAIN_MAX_S 64
 
 struct WaitingLine {
     WebLocksManager *manager; /* NULL: the holder is not shown */
     char *name;
     gboolean terminal;
-    GCancellable *cancellable;
-    WebLocksMonitor *monitor;   /* NULL until it is there, and in a bucket of several hosts */
-    WebLocksSnapshot *snapshot; /* instead of a monitor in such a bucket; NULL before the first */
-    guint ask_after_s;          /* 0: not in such a bucket, or an answer is awaited */
-    guint next_ask_after_s;
-    guint timer_id; /* the delay, then a tick each second */
+    WebLocksMonitor *monitor; /* NULL: not yet, or the holder is not shown */
+    guint timer_id;           /* the delay, then a tick each second */
     gboolean shown;
     guint64 shown_token; /* of the holder; 0: none, or another host */
     char *shown_client;  /* of the holder; NULL: none */
     guint width;         /* of the line on the terminal, in columns */
 };
 
-static GListModel *
-get_held(const WaitingLine *self)
-{
-    if (self->monitor != NULL)
-        return web_locks_monitor_get_held(self->monitor);
-    return self->snapshot != NULL ? web_locks_snapshot_get_held(self->snapshot) : NULL;
-}
-
 /* Returns an owned item: the first of the locks that others hold, or NULL. */
 static WebLocksLockInfo *
-find_first(const WaitingLine *self, GListModel *list, guint *out_count)
+find_first(const WaitingLine *self, guint *out_count)
 {
     const char *us = web_locks_agent_get_client_id(web_locks_manager_get_agent(self->manager));
+    GListModel *held = web_locks_monitor_get_held(self->monitor);
     WebLocksLockInfo *first = NULL;
 
-    *out_count = 0;
-    for (guint i = 0; i < g_list_model_get_n_items(list); i++) {
-        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(list, i);
+    for (guint i = 0; i < g_list_model_get_n_items(held); i++) {
+        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(held, i);
 
-        if (!g_str_equal(web_locks_lock_info_get_name(info), self->name) ||
-            g_strcmp0(web_locks_lock_info_get_client_id(info), us) == 0)
+        if (g_strcmp0(web_locks_lock_info_get_client_id(info), us) == 0)
             continue;
         *out_count += 1;
         if (first == NULL)
@@ -103,8 +84,7 @@ static void
 show(WaitingLine *self)
 {
     guint count = 0;
-    GListModel *held = get_held(self);
-    g_autoptr(WebLocksLockInfo) first = held != NULL ? find_first(self, held, &count) : NULL;
+    g_autoptr(WebLocksLockInfo) first = self->monitor != NULL ? find_first(self, &count) : NULL;
     g_autofree char *text = make_text(self, first, count);
     const char *client = first != NULL ? web_locks_lock_info_get_client_id(first) : NULL;
     const guint64 token = first != NULL ? web_locks_lock_info_get_token(first) : 0;
@@ -122,80 +102,26 @@ show(WaitingLine *self)
     self->shown_client = g_strdup(client);
 }
 
-static void ask(WaitingLine *self);
-
 static gboolean
 on_tick(gpointer data)
 {
-    WaitingLine *self = data;
-
-    if (self->ask_after_s > 0 && --self->ask_after_s == 0)
-        ask(self);
-    show(self);
+    show(data);
     return G_SOURCE_CONTINUE;
 }
 
-static void
-on_items_changed(GListModel *list, guint position, guint removed, guint added, gpointer data)
-{
-    show(data);
-}
-
-static void
-on_monitor(GObject *source, GAsyncResult *result, gpointer data)
-{
-    WaitingLine *self = data;
-    g_autoptr(GError) error = NULL;
-    WebLocksMonitor *monitor = web_locks_monitor_new_finish(result, &error);
-
-    if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
-        return; /* `self` has been freed */
-    self->monitor = monitor;
-    if (monitor != NULL)
-        g_signal_connect(web_locks_monitor_get_held(monitor), "items-changed",
-                         G_CALLBACK(on_items_changed), self);
-    show(self);
-    self->timer_id = g_timeout_add_seconds(1, on_tick, self);
-}
-
-static void
-on_inspected(GObject *source, GAsyncResult *result, gpointer data)
-{
-    WaitingLine *self = data;
-    g_autoptr(GError) error = NULL;
-    WebLocksSnapshot *snapshot =
-        web_locks_manager_inspect_finish(WEB_LOCKS_MANAGER(source), result, &error);
-
-    if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
-        return; /* `self` has been freed */
-    g_clear_object(&self->snapshot);
-    self->snapshot = snapshot;
-    self->ask_after_s = self->next_ask_after_s;
-    self->next_ask_after_s = MIN(2 * self->next_ask_after_s, ASK_AGAIN_MAX_S);
-    show(self);
-    if (self->timer_id == 0)
-        self->timer_id = g_timeout_add_seconds(1, on_tick, self);
-}
-
-static void
-ask(WaitingLine *self)
-{
-    web_locks_manager_inspect_async(self->manager, self->name, self->cancellable, on_inspected,
-                                    self);
-}
-
+/* If the monitor shows nothing, the line is shown after a second. */
 static gboolean
 on_delay(gpointer data)
 {
     WaitingLine *self = data;
 
-    self->timer_id = 0;
-    if (self->manager == NULL)
-        show(self);
-    else if (g_str_has_prefix(web_locks_manager_get_bucket(self->manager), BUS_CLUSTER_PREFIX))
-        ask(self);
+    self->timer_id = g_timeout_add_seconds(1, on_tick, self);
+    if (self->manager != NULL)
+        self->monitor = web_locks_monitor_new_for_name(self->manager, self->name, NULL);
+    if (self->monitor != NULL)
+        g_signal_connect_swapped(self->monitor, "changed", G_CALLBACK(show), self);
     else
-        web_locks_monitor_new_async(self->manager, self->cancellable, on_monitor, self);
+        show(self);
     return G_SOURCE_REMOVE;
 }
 
@@ -211,8 +137,6 @@ waiting_line_new(WebLocksManager *manager, const char *name, gboolean verbose)
     self->manager = manager != NULL ? g_object_ref(manager) : NULL;
     self->name = g_strdup(name);
     self->terminal = terminal;
-    self->cancellable = g_cancellable_new();
-    self->next_ask_after_s = ASK_AGAIN_S;
     self->timer_id = g_timeout_add(DELAY_MS, on_delay, self);
     return self;
 }
@@ -223,13 +147,10 @@ waiting_line_free(WaitingLine *self)
     if (self->width > 0)
         draw(self, "");
     g_clear_handle_id(&self->timer_id, g_source_remove);
-    g_cancellable_cancel(self->cancellable);
     if (self->monitor != NULL)
-        g_signal_handlers_disconnect_by_data(web_locks_monitor_get_held(self->monitor), self);
+        g_signal_handlers_disconnect_by_data(self->monitor, self);
     g_clear_object(&self->monitor);
-    g_clear_object(&self->snapshot);
     g_clear_object(&self->manager);
-    g_object_unref(self->cancellable);
     g_free(self->shown_client);
     g_free(self->name);
     g_free(self);

@@ -153,32 +153,6 @@ print_change(Watch *watch, const char *change, const char *state, WebLocksLockIn
     table_print(table);
 }
 
-static gboolean
-is_same(WebLocksLockInfo *a, WebLocksLockInfo *b)
-{
-    return a == b ||
-           (web_locks_lock_info_get_manager(a) == web_locks_lock_info_get_manager(b) &&
-            web_locks_lock_info_get_mode(a) == web_locks_lock_info_get_mode(b) &&
-            g_str_equal(web_locks_lock_info_get_name(a), web_locks_lock_info_get_name(b)) &&
-            g_str_equal(web_locks_lock_info_get_client_id(a),
-                        web_locks_lock_info_get_client_id(b)));
-}
-
-/* Removes one entry equal to `info` from `infos`. Returns FALSE if there is none. */
-static gboolean
-take_same(GPtrArray *infos, WebLocksLockInfo *info)
-{
-    for (guint i = 0; i < infos->len; i++) {
-        if (is_same(infos->pdata[i], info)) {
-            g_ptr_array_remove_index(infos, i);
-            return TRUE;
-        }
-    }
-    return FALSE;
-}
-
-/* The monitor may replace a list as a whole. An entry that is in both the removed and the added
- * part has not changed, and is not printed. */
 static void
 print_changes(Watch *watch,
               GListModel *list,
@@ -188,24 +162,17 @@ print_changes(Watch *watch,
               guint n_added)
 {
     const char *state = known == watch->held ? "held" : "pending";
-    g_autoptr(GPtrArray) removed = g_ptr_array_new_with_free_func(g_object_unref);
-    g_autoptr(GPtrArray) added = g_ptr_array_new_with_free_func(g_object_unref);
 
     for (guint i = 0; i < n_removed; i++)
-        g_ptr_array_add(removed, g_object_ref(known->pdata[position + i]));
+        print_change(watch, "removed", state, known->pdata[position + i]);
     if (n_removed > 0)
         g_ptr_array_remove_range(known, position, n_removed);
     for (guint i = 0; i < n_added; i++) {
         WebLocksLockInfo *info = g_list_model_get_item(list, position + i);
 
         g_ptr_array_insert(known, (int)(position + i), info);
-        if (n_removed == 0 || !take_same(removed, info))
-            g_ptr_array_add(added, g_object_ref(info));
+        print_change(watch, "added", state, info);
     }
-    for (guint i = 0; i < removed->len; i++)
-        print_change(watch, "removed", state, removed->pdata[i]);
-    for (guint i = 0; i < added->len; i++)
-        print_change(watch, "added", state, added->pdata[i]);
     flush(watch);
 }
 
@@ -216,9 +183,13 @@ on_items_changed(GListModel *list, guint position, guint removed, guint added, g
     GPtrArray *known =
         list == web_locks_monitor_get_held(watch->monitor) ? watch->held : watch->pending;
 
-    if (!watch->table)
-        print_changes(watch, list, known, position, removed, added);
-    else if (watch->screen != NULL)
+    print_changes(watch, list, known, position, removed, added);
+}
+
+static void
+on_changed(Watch *watch)
+{
+    if (watch->screen != NULL)
         screen_changed(watch->screen);
 }
 
@@ -250,14 +221,15 @@ start(Watch *watch)
 
     g_signal_connect(watch->agent, "notify::connected", G_CALLBACK(on_connected_changed), watch);
     on_connected_changed(watch->agent, NULL, watch);
-    g_signal_connect(held, "items-changed", G_CALLBACK(on_items_changed), watch);
-    g_signal_connect(pending, "items-changed", G_CALLBACK(on_items_changed), watch);
     /* poll() reports POLLERR when the reader of a pipe has closed it. */
     g_unix_fd_add(STDOUT_FILENO, G_IO_ERR | G_IO_HUP, on_output_closed, watch);
     if (watch->table) {
+        g_signal_connect_swapped(watch->monitor, "changed", G_CALLBACK(on_changed), watch);
         watch->screen = screen_open(&screen_events, watch);
         return;
     }
+    g_signal_connect(held, "items-changed", G_CALLBACK(on_items_changed), watch);
+    g_signal_connect(pending, "items-changed", G_CALLBACK(on_items_changed), watch);
     print_changes(watch, held, watch->held, 0, 0, g_list_model_get_n_items(held));
     print_changes(watch, pending, watch->pending, 0, 0, g_list_model_get_n_items(pending));
 }
@@ -270,8 +242,8 @@ get_monitor(const Watch *watch, GError **error)
 
     if (watch->all)
         return web_locks_monitor_new_all_sync(watch->agent, NULL, error);
-    manager = web_locks_agent_get_manager(watch->agent, watch->target.bucket, error);
-    return manager != NULL ? web_locks_monitor_new_sync(manager, NULL, error) : NULL;
+    manager = web_locks_manager_new(watch->agent, watch->target.bucket);
+    return web_locks_monitor_new_sync(manager, NULL, error);
 }
 
 static int

@@ -5,19 +5,26 @@
 
 #include "client-lib/agent-private.h"
 
-#include <glib/gi18n-lib.h>
+#include <libintl.h>
+#include <sys/random.h>
 
 #include "client-lib/engine/process.h"
 
 /**
  * WebLocksAgent:
  *
- * A client that requests locks (section 2.4 of the standard), with a connection to the bus: its
- * own, or one of the application. The unique name of the connection is its client id. All its
- * requests and locks end when the connection ends.
+ * A client that requests locks (section 2.4 of the standard), with a connection to the bus of its
+ * own. The unique name of the connection is its client id. All its requests and locks end when the
+ * connection ends.
  *
  * A process needs one agent for each of its parts that should exclude each other. Most processes
  * need only the default one: web_locks_agent_dup_default().
+ *
+ * An agent connects to its bus when it is first used. To wait until it is connected, for its
+ * [property@WebLocks.Agent:client-id] or to find out whether there is a bus, call
+ * g_async_initable_init_async() or g_initable_init(): they fail with
+ * [error@WebLocks.Error.UNAVAILABLE] if the bus can't be reached, after at most 25 seconds, and may
+ * be called again. The lock service need not be running: the bus starts it when it is needed.
  *
  * An agent can be used from any thread. Asynchronous operations return in the main context that was
  * thread-default when they were started. Signals are emitted in the main context that was
@@ -31,15 +38,24 @@ struct _WebLocksAgent {
     GBusType bus_type;
     char *address;
     Connection *connection;
+    gboolean is_default;
 };
 
-G_DEFINE_FINAL_TYPE(WebLocksAgent, web_locks_agent, G_TYPE_OBJECT)
+static void initable_init(GInitableIface *iface);
+static void async_initable_init(GAsyncInitableIface *iface);
+
+G_DEFINE_FINAL_TYPE_WITH_CODE(WebLocksAgent,
+                              web_locks_agent,
+                              G_TYPE_OBJECT,
+                              G_IMPLEMENT_INTERFACE(G_TYPE_INITABLE, initable_init)
+                                  G_IMPLEMENT_INTERFACE(G_TYPE_ASYNC_INITABLE, async_initable_init))
 
 enum {
     PROP_BUS_TYPE = 1,
     PROP_ADDRESS,
     PROP_CLIENT_ID,
     PROP_CONNECTED,
+    PROP_SERVICE_RUNNING,
     N_PROPS,
 };
 static GParamSpec *properties[N_PROPS];
@@ -92,6 +108,7 @@ change_run(SessionDelivery *delivery)
     g_object_freeze_notify(self);
     g_object_notify_by_pspec(self, properties[PROP_CLIENT_ID]);
     g_object_notify_by_pspec(self, properties[PROP_CONNECTED]);
+    g_object_notify_by_pspec(self, properties[PROP_SERVICE_RUNNING]);
     g_object_thaw_notify(self);
 }
 
@@ -119,210 +136,39 @@ on_connection_changed(gpointer data)
 
 /* ---- constructors */
 
-static void
-use_connection(WebLocksAgent *self, Connection *take_connection)
-{
-    AgentRef *ref = g_atomic_rc_box_new0(AgentRef);
-
-    g_clear_pointer(&self->connection, connection_unref);
-    self->connection = take_connection;
-    g_weak_ref_init(&ref->agent, self);
-    ref->session = session_ref(connection_get_session(self->connection));
-    connection_set_changed(self->connection, on_connection_changed, ref, agent_ref_unref);
-}
-
-/* Returns an agent that is not connected yet. */
-static WebLocksAgent *
-agent_new(GBusType bus_type, const char *address)
+/**
+ * web_locks_agent_new:
+ * @bus_type: which bus, if @address is %NULL
+ * @address: (nullable): the D-Bus address of a message bus; %NULL for a well-known bus
+ *
+ * Creates an agent that is a client of its own. It connects to the bus when it is first used.
+ *
+ * Returns: (transfer full): an agent
+ * Since: 0.1
+ */
+WebLocksAgent *
+web_locks_agent_new(GBusType bus_type, const char *address)
 {
     return g_object_new(WEB_LOCKS_TYPE_AGENT, "bus-type", bus_type, "address", address, NULL);
 }
 
-static void
-on_new_connected(GObject *source, GAsyncResult *result, gpointer data)
-{
-    g_autoptr(GTask) task = data;
-    GError *error = NULL;
-
-    if (web_locks_agent_connect_finish(WEB_LOCKS_AGENT(source), result, &error))
-        g_task_return_pointer(task, g_object_ref(source), g_object_unref);
-    else
-        g_task_return_error(task, error);
-}
-
-static void
-connect_new(WebLocksAgent *self,
-            gpointer tag,
-            GCancellable *cancellable,
-            GAsyncReadyCallback callback,
-            gpointer user_data)
-{
-    GTask *task = g_task_new(NULL, cancellable, callback, user_data);
-
-    g_task_set_source_tag(task, tag);
-    web_locks_agent_connect_async(self, cancellable, on_new_connected, task);
-    g_object_unref(self);
-}
-
-static WebLocksAgent *
-connect_new_sync(WebLocksAgent *agent, GCancellable *cancellable, GError **error)
-{
-    g_autoptr(WebLocksAgent) self = agent;
-
-    if (!web_locks_agent_connect_sync(self, cancellable, error))
-        return NULL;
-    return g_steal_pointer(&self);
-}
-
-/**
- * web_locks_agent_new_async:
- * @bus_type: which bus
- * @cancellable: (nullable): cancels the operation
- * @callback: (scope async) (nullable): called when the agent is connected
- * @user_data: for @callback
- *
- * Creates an agent with its own connection to the bus.
- *
- * Since: 0.1
- */
-void
-web_locks_agent_new_async(GBusType bus_type,
-                          GCancellable *cancellable,
-                          GAsyncReadyCallback callback,
-                          gpointer user_data)
-{
-    connect_new(agent_new(bus_type, NULL), web_locks_agent_new_async, cancellable, callback,
-                user_data);
-}
-
-/**
- * web_locks_agent_new_finish:
- * @result: the result of web_locks_agent_new_async()
- * @error: return location for an error
- *
- * Finishes an operation started with web_locks_agent_new_async().
- *
- * Fails with [error@WebLocks.Error.UNAVAILABLE] if the bus can't be reached. The lock service need
- * not be running: the bus starts it when it is needed.
- *
- * Returns: (transfer full): a connected agent
- * Since: 0.1
- */
-WebLocksAgent *
-web_locks_agent_new_finish(GAsyncResult *result, GError **error)
-{
-    g_return_val_if_fail(g_task_is_valid(result, NULL), NULL);
-    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_agent_new_async), NULL);
-    return g_task_propagate_pointer(G_TASK(result), error);
-}
-
-/**
- * web_locks_agent_new_sync:
- * @bus_type: which bus
- * @cancellable: (nullable): cancels the operation
- * @error: return location for an error
- *
- * Creates an agent with its own connection to the bus, and waits until it is connected.
- *
- * See web_locks_agent_new_finish() for errors.
- *
- * It waits for at most 25 seconds, and then fails with [error@WebLocks.Error.UNAVAILABLE].
- *
- * Returns: (transfer full): a connected agent
- * Since: 0.1
- */
-WebLocksAgent *
-web_locks_agent_new_sync(GBusType bus_type, GCancellable *cancellable, GError **error)
-{
-    return connect_new_sync(agent_new(bus_type, NULL), cancellable, error);
-}
-
-/**
- * web_locks_agent_new_for_address_async:
- * @address: the D-Bus address of a message bus
- * @cancellable: (nullable): cancels the operation
- * @callback: (scope async) (nullable): called when the agent is connected
- * @user_data: for @callback
- *
- * Creates an agent on the bus with this address.
- *
- * Since: 0.1
- */
-void
-web_locks_agent_new_for_address_async(const char *address,
-                                      GCancellable *cancellable,
-                                      GAsyncReadyCallback callback,
-                                      gpointer user_data)
-{
-    g_return_if_fail(address != NULL);
-
-    connect_new(agent_new(G_BUS_TYPE_NONE, address), web_locks_agent_new_for_address_async,
-                cancellable, callback, user_data);
-}
-
-/**
- * web_locks_agent_new_for_address_finish:
- * @result: the result of web_locks_agent_new_for_address_async()
- * @error: return location for an error
- *
- * Finishes an operation started with web_locks_agent_new_for_address_async().
- *
- * See web_locks_agent_new_finish() for errors.
- *
- * Returns: (transfer full): a connected agent
- * Since: 0.1
- */
-WebLocksAgent *
-web_locks_agent_new_for_address_finish(GAsyncResult *result, GError **error)
-{
-    g_return_val_if_fail(g_task_is_valid(result, NULL), NULL);
-    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_agent_new_for_address_async),
-                         NULL);
-    return g_task_propagate_pointer(G_TASK(result), error);
-}
-
-/**
- * web_locks_agent_new_for_address_sync:
- * @address: the D-Bus address of a message bus
- * @cancellable: (nullable): cancels the operation
- * @error: return location for an error
- *
- * Creates an agent on the bus with this address, and waits until it is connected.
- *
- * See web_locks_agent_new_finish() for errors.
- *
- * It waits for at most 25 seconds, and then fails with [error@WebLocks.Error.UNAVAILABLE].
- *
- * Returns: (transfer full): a connected agent
- * Since: 0.1
- */
-WebLocksAgent *
-web_locks_agent_new_for_address_sync(const char *address, GCancellable *cancellable, GError **error)
-{
-    g_return_val_if_fail(address != NULL, NULL);
-
-    return connect_new_sync(agent_new(G_BUS_TYPE_NONE, address), cancellable, error);
-}
-
 /* ---- default agents */
 
-/* Agents that later calls return again: default agents, and those of application connections. The
- * pointers `bus`, `context` and `address` are only compared; the agent has the references. */
+/* The pointers `context` and `address` are only compared; the agent has the references. */
 typedef struct {
     GBusType bus_type;
-    GDBusConnection *bus; /* NULL: a default agent */
     GMainContext *context;
     GWeakRef agent;
     gpointer address; /* of the agent object */
-} KnownAgent;
+} DefaultAgent;
 
 /* Protected by PROCESS_MUTEX_AGENTS. */
-static GPtrArray *known_agents;
+static GPtrArray *default_agents;
 
 static void
-known_agent_free(gpointer data)
+default_agent_free(gpointer data)
 {
-    KnownAgent *entry = data;
+    DefaultAgent *entry = data;
 
     g_weak_ref_clear(&entry->agent);
     g_free(entry);
@@ -332,31 +178,30 @@ static void
 forget_agent(WebLocksAgent *agent)
 {
     process_lock(PROCESS_MUTEX_AGENTS);
-    for (guint i = 0; known_agents != NULL && i < known_agents->len; i++) {
-        if (((KnownAgent *)g_ptr_array_index(known_agents, i))->address == agent) {
-            g_ptr_array_remove_index_fast(known_agents, i);
+    for (guint i = 0; default_agents != NULL && i < default_agents->len; i++) {
+        if (((DefaultAgent *)g_ptr_array_index(default_agents, i))->address == agent) {
+            g_ptr_array_remove_index_fast(default_agents, i);
             break;
         }
     }
     process_unlock(PROCESS_MUTEX_AGENTS);
 }
 
-/* Finds an agent that is not closed and whose connection has not ended. References to other agents
- * are added to `unwanted`, since the last one must not be dropped with the mutex held. */
+/* Finds an agent whose connection has not ended. The reference to one whose connection has is added
+ * to `unwanted`, since the last one must not be dropped with the mutex held. */
 static WebLocksAgent *
-find_agent(GBusType bus_type, GDBusConnection *bus, GMainContext *context, GPtrArray *unwanted)
+find_agent(GBusType bus_type, GMainContext *context, GPtrArray *unwanted)
 {
-    for (guint i = 0; known_agents != NULL && i < known_agents->len; i++) {
-        KnownAgent *known = g_ptr_array_index(known_agents, i);
+    for (guint i = 0; default_agents != NULL && i < default_agents->len; i++) {
+        DefaultAgent *known = g_ptr_array_index(default_agents, i);
         WebLocksAgent *agent;
 
-        if (known->bus != bus ||
-            (bus == NULL && (known->bus_type != bus_type || known->context != context)))
+        if (known->bus_type != bus_type || known->context != context)
             continue;
         agent = g_weak_ref_get(&known->agent);
         if (agent != NULL && connection_check(agent->connection, NULL))
             return agent;
-        g_ptr_array_remove_index_fast(known_agents, i);
+        g_ptr_array_remove_index_fast(default_agents, i);
         if (agent != NULL)
             g_ptr_array_add(unwanted, agent);
         return NULL;
@@ -365,18 +210,18 @@ find_agent(GBusType bus_type, GDBusConnection *bus, GMainContext *context, GPtrA
 }
 
 static void
-remember_agent(WebLocksAgent *agent, GBusType bus_type, GDBusConnection *bus)
+remember_agent(WebLocksAgent *agent)
 {
-    KnownAgent *known = g_new0(KnownAgent, 1);
+    DefaultAgent *known = g_new0(DefaultAgent, 1);
 
-    known->bus_type = bus_type;
-    known->bus = bus;
+    agent->is_default = TRUE;
+    known->bus_type = agent->bus_type;
     known->context = connection_get_context(agent->connection);
     known->address = agent;
     g_weak_ref_init(&known->agent, agent);
-    if (known_agents == NULL)
-        known_agents = g_ptr_array_new_with_free_func(known_agent_free);
-    g_ptr_array_add(known_agents, known);
+    if (default_agents == NULL)
+        default_agents = g_ptr_array_new_with_free_func(default_agent_free);
+    g_ptr_array_add(default_agents, known);
 }
 
 /**
@@ -386,8 +231,8 @@ remember_agent(WebLocksAgent *agent, GBusType bus_type, GDBusConnection *bus)
  * Gets the shared agent for parts of a program that need no agent of their own. There is one for
  * each bus and thread-default main context, as long as there are references to it.
  *
- * It connects when it is first used, or by web_locks_agent_connect_async(). If its connection has
- * ended, this function creates a new agent.
+ * Nobody can close it, since other parts of the program may use it. If its connection has ended,
+ * this function creates a new agent.
  *
  * Returns: (transfer full): an agent
  * Since: 0.1
@@ -400,159 +245,72 @@ web_locks_agent_dup_default(GBusType bus_type)
     WebLocksAgent *self;
 
     process_lock(PROCESS_MUTEX_AGENTS);
-    self = find_agent(bus_type, NULL, context, unwanted);
+    self = find_agent(bus_type, context, unwanted);
     if (self == NULL) {
-        self = agent_new(bus_type, NULL);
-        remember_agent(self, bus_type, NULL);
+        self = web_locks_agent_new(bus_type, NULL);
+        remember_agent(self);
     }
     process_unlock(PROCESS_MUTEX_AGENTS);
     return self;
 }
 
-/* ---- agents of application connections */
+/* ---- connecting: GInitable and GAsyncInitable */
 
-/**
- * web_locks_agent_new_for_connection:
- * @connection: a connection to a message bus
- * @error: return location for an error
- *
- * Gets the agent of a bus connection of the application; the client id is the connection's unique
- * name.
- *
- * Each connection has at most one open agent: if there is one, this function returns it.
- * This function does no I/O. The agent shares the connection with the application. No other code
- * may call the methods of `org.w3.WebLocks` that request and release locks on this connection.
- *
- * web_locks_agent_close(), or dropping the last reference to the agent and to its locks, ends the
- * agent and leaves the connection open. The service is notified of that, also if it has to be
- * started again for it; until it has acknowledged it, the main context of the agent is still used.
- * If the connection is closed, the agent ends.
- *
- * Fails with `G_IO_ERROR_INVALID_ARGUMENT` if the connection has no unique name, since then it is
- * not a connection to a message bus, and if the connection has an agent that was created with a
- * different thread-default main context.
- *
- * Returns: (transfer full): an agent
- * Since: 0.1
- */
-WebLocksAgent *
-web_locks_agent_new_for_connection(GDBusConnection *connection, GError **error)
-{
-    g_autoptr(GMainContext) context = g_main_context_ref_thread_default();
-    g_autoptr(GPtrArray) unwanted = g_ptr_array_new_with_free_func(g_object_unref);
-    WebLocksAgent *self;
-
-    g_return_val_if_fail(G_IS_DBUS_CONNECTION(connection), NULL);
-    g_return_val_if_fail(error == NULL || *error == NULL, NULL);
-
-    if (g_dbus_connection_get_unique_name(connection) == NULL) {
-        g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                            _("the connection is not one to a message bus"));
-        return NULL;
-    }
-    process_lock(PROCESS_MUTEX_AGENTS);
-    self = find_agent(G_BUS_TYPE_NONE, connection, context, unwanted);
-    if (self == NULL) {
-        self = agent_new(G_BUS_TYPE_NONE, NULL);
-        use_connection(self, connection_new_borrowed(connection));
-        remember_agent(self, G_BUS_TYPE_NONE, connection);
-    } else if (connection_get_context(self->connection) != context) {
-        g_ptr_array_add(unwanted, g_steal_pointer(&self));
-        g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                            _("the connection has an agent of another main context"));
-    }
-    process_unlock(PROCESS_MUTEX_AGENTS);
-    return self;
-}
-
-/* ---- connecting */
-
-/**
- * web_locks_agent_connect_async:
- * @self: an agent
- * @cancellable: (nullable): cancels the operation
- * @callback: (scope async) (nullable): called when the agent is connected
- * @user_data: for @callback
- *
- * Connects the agent to its bus if it isn't connected yet. Only default agents and agents of
- * application connections are created unconnected, and connect when they are first used. Call this
- * function to get [property@WebLocks.Agent:client-id] before that, or to find out whether the bus
- * is available.
- *
- * Since: 0.1
- */
-void
-web_locks_agent_connect_async(WebLocksAgent *self,
-                              GCancellable *cancellable,
-                              GAsyncReadyCallback callback,
-                              gpointer user_data)
-{
-    GTask *task;
-
-    g_return_if_fail(WEB_LOCKS_IS_AGENT(self));
-    g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
-
-    task = g_task_new(self, cancellable, callback, user_data);
-    g_task_set_source_tag(task, web_locks_agent_connect_async);
-    connection_connect(self->connection, caller_of_task(task));
-}
-
-/**
- * web_locks_agent_connect_finish:
- * @self: an agent
- * @result: the result of web_locks_agent_connect_async()
- * @error: return location for an error
- *
- * Finishes an operation started with web_locks_agent_connect_async().
- *
- * See web_locks_agent_new_finish() for errors.
- *
- * Returns: whether the agent is connected
- * Since: 0.1
- */
-gboolean
-web_locks_agent_connect_finish(WebLocksAgent *self, GAsyncResult *result, GError **error)
-{
-    g_return_val_if_fail(g_task_is_valid(result, self), FALSE);
-    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_agent_connect_async), FALSE);
-    return g_task_propagate_boolean(G_TASK(result), error);
-}
-
-/**
- * web_locks_agent_connect_sync:
- * @self: an agent
- * @cancellable: (nullable): cancels the operation
- * @error: return location for an error
- *
- * Connects the agent to its bus if it isn't connected yet, and waits until it is.
- *
- * See web_locks_agent_new_finish() for errors.
- *
- * It waits for at most 25 seconds, and then fails with [error@WebLocks.Error.UNAVAILABLE].
- *
- * Returns: whether the agent is connected
- * Since: 0.1
- */
-gboolean
-web_locks_agent_connect_sync(WebLocksAgent *self, GCancellable *cancellable, GError **error)
+static gboolean
+connect_sync(GInitable *initable, GCancellable *cancellable, GError **error)
 {
     SyncCall sync;
 
-    g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), FALSE);
-    g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), FALSE);
-
-    connection_connect(self->connection, caller_of_sync(&sync, cancellable));
+    connection_connect(WEB_LOCKS_AGENT(initable)->connection, caller_of_sync(&sync, cancellable));
     return sync_call_wait(&sync, error) != NULL;
 }
+
+static void
+connect_async(GAsyncInitable *initable,
+              int io_priority,
+              GCancellable *cancellable,
+              GAsyncReadyCallback callback,
+              gpointer user_data)
+{
+    GTask *task = g_task_new(initable, cancellable, callback, user_data);
+
+    g_task_set_source_tag(task, connect_async);
+    connection_connect(WEB_LOCKS_AGENT(initable)->connection, caller_of_task(task));
+}
+
+static gboolean
+connect_finish(GAsyncInitable *initable, GAsyncResult *result, GError **error)
+{
+    g_return_val_if_fail(g_task_is_valid(result, initable), FALSE);
+    g_return_val_if_fail(g_async_result_is_tagged(result, connect_async), FALSE);
+    return g_task_propagate_boolean(G_TASK(result), error);
+}
+
+static void
+initable_init(GInitableIface *iface)
+{
+    iface->init = connect_sync;
+}
+
+static void
+async_initable_init(GAsyncInitableIface *iface)
+{
+    iface->init_async = connect_async;
+    iface->init_finish = connect_finish;
+}
+
+/* ---- the end */
 
 /**
  * web_locks_agent_close:
  * @self: an agent
  *
  * Ends the agent, as the end of its process would: pending requests fail with
- * [error@WebLocks.Error.ABORT], and all locks are lost. The agent can't be used again. Its
- * connection to the bus is closed, unless it belongs to the application: see
- * web_locks_agent_new_for_connection().
+ * [error@WebLocks.Error.CLOSED], and all locks are lost. The agent can't be used again. Its
+ * connection to the bus is closed.
+ *
+ * An agent of web_locks_agent_dup_default() must not be closed: it belongs to the other parts of
+ * the program, too. It ends when nobody uses it any more.
  *
  * Since: 0.1
  */
@@ -560,7 +318,36 @@ void
 web_locks_agent_close(WebLocksAgent *self)
 {
     g_return_if_fail(WEB_LOCKS_IS_AGENT(self));
+    g_return_if_fail(!self->is_default);
     connection_close(self->connection);
+}
+
+/* ---- buckets */
+
+/**
+ * web_locks_agent_create_private_manager:
+ * @self: an agent
+ *
+ * Creates a manager for a bucket with a random name that can't be guessed. Other clients of the
+ * same principal can use the bucket only if they get the value of
+ * [property@WebLocks.Manager:bucket].
+ *
+ * Returns: (transfer full): a manager
+ * Since: 0.1
+ */
+WebLocksManager *
+web_locks_agent_create_private_manager(WebLocksAgent *self)
+{
+    guint64 random[2];
+    g_autofree char *bucket = NULL;
+
+    g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), NULL);
+
+    if (getrandom(random, sizeof random, 0) != sizeof random)
+        g_error("getrandom() failed");
+    bucket = g_strdup_printf("private-%016" G_GINT64_MODIFIER "x%016" G_GINT64_MODIFIER "x",
+                             random[0], random[1]);
+    return web_locks_manager_new(self, bucket);
 }
 
 /* ---- properties */
@@ -598,6 +385,25 @@ web_locks_agent_get_connected(WebLocksAgent *self)
     return connection_is_connected(self->connection);
 }
 
+/**
+ * web_locks_agent_get_service_running:
+ * @self: an agent
+ *
+ * Gets whether the lock service is running on the agent's bus, as the bus has last reported it.
+ *
+ * This is for programs that show the state of the service. To request a lock it need not be known:
+ * the bus starts a service that isn't running when it is needed.
+ *
+ * Returns: whether it is; %FALSE while the agent isn't connected
+ * Since: 0.1
+ */
+gboolean
+web_locks_agent_get_service_running(WebLocksAgent *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), FALSE);
+    return connection_is_served(self->connection);
+}
+
 /* ---- GObject */
 
 static void
@@ -617,6 +423,9 @@ web_locks_agent_get_property(GObject *object, guint id, GValue *value, GParamSpe
         break;
     case PROP_CONNECTED:
         g_value_set_boolean(value, web_locks_agent_get_connected(self));
+        break;
+    case PROP_SERVICE_RUNNING:
+        g_value_set_boolean(value, web_locks_agent_get_service_running(self));
         break;
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
@@ -644,9 +453,13 @@ static void
 web_locks_agent_constructed(GObject *object)
 {
     WebLocksAgent *self = WEB_LOCKS_AGENT(object);
+    AgentRef *ref = g_atomic_rc_box_new0(AgentRef);
 
     G_OBJECT_CLASS(web_locks_agent_parent_class)->constructed(object);
-    use_connection(self, connection_new(self->bus_type, self->address));
+    self->connection = connection_new(self->bus_type, self->address);
+    g_weak_ref_init(&ref->agent, self);
+    ref->session = session_ref(connection_get_session(self->connection));
+    connection_set_changed(self->connection, on_connection_changed, ref, agent_ref_unref);
 }
 
 static void
@@ -711,6 +524,16 @@ web_locks_agent_class_init(WebLocksAgentClass *class)
      * Since: 0.1
      */
     properties[PROP_CONNECTED] = g_param_spec_boolean("connected", NULL, NULL, FALSE, flags);
+    /**
+     * WebLocksAgent:service-running:
+     *
+     * Whether the lock service is running on the agent's bus. %FALSE while the agent isn't
+     * connected.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_SERVICE_RUNNING] =
+        g_param_spec_boolean("service-running", NULL, NULL, FALSE, flags);
     g_object_class_install_properties(object_class, N_PROPS, properties);
 }
 

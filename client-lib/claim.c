@@ -5,12 +5,17 @@
 
 #include <glib/gi18n-lib.h>
 
+#include "client-lib/lock-info-private.h"
 #include "client-lib/lock-private.h"
-#include "client-lib/request-private.h"
+#include "client-lib/manager-private.h"
+#include "client-lib/monitor-private.h"
 
-/* A claim makes one WebLocksRequest after the other. It has a `request` exactly while it waits, and
- * a `lock` exactly while it holds it; change() keeps that, and is the only function that changes
- * the state.
+/* A claim makes one request after the other. It has a `request` exactly while it waits, and a
+ * `lock` exactly while it holds it; change() keeps that, and is the only function that changes the
+ * state.
+ *
+ * The queue is watched from the moment when the service has queued the request, until the request
+ * ends. So a lock that is granted immediately costs nothing more.
  *
  * If the request is granted while a take-over is in progress, the claim waits until that has
  * finished: the service may already have taken the lock from the request to grant it to the
@@ -62,12 +67,16 @@ struct _WebLocksClaim {
     ClaimRef *ref;
     WebLocksClaimState state;
     GError *error;
-    WebLocksRequest *request;  /* while waiting */
+    GTask *request;            /* while waiting; its data is `ref` */
     GCancellable *cancellable; /* of `request` */
     gboolean is_patient;       /* `request` also waits for a service */
-    WebLocksLock *granted;     /* of `request`, until the take-over has finished */
-    WebLocksLock *lock;        /* while held */
-    GTask *taking;             /* the take-over that is going on, borrowed; NULL: none */
+    guint64 key;               /* of `request` at the service */
+    WebLocksMonitor *monitor;  /* of the name, while `request` is queued */
+    WebLocksLockInfo *holder;
+    guint position;
+    WebLocksLock *granted; /* of `request`, until the take-over has finished */
+    WebLocksLock *lock;    /* while held */
+    GTask *taking;         /* the take-over that is going on, borrowed; NULL: none */
 };
 
 G_DEFINE_FINAL_TYPE(WebLocksClaim, web_locks_claim, G_TYPE_OBJECT)
@@ -161,28 +170,36 @@ notify(WebLocksClaim *self, guint property)
 }
 
 static void
-on_holder_changed(WebLocksClaim *self)
+show_queue(WebLocksClaim *self, WebLocksLockInfo *holder, guint position)
 {
-    notify(self, PROP_HOLDER);
+    g_object_freeze_notify(G_OBJECT(self));
+    if (g_set_object(&self->holder, holder))
+        notify(self, PROP_HOLDER);
+    if (self->position != position)
+        notify(self, PROP_POSITION);
+    self->position = position;
+    g_object_thaw_notify(G_OBJECT(self));
 }
 
 static void
-on_position_changed(WebLocksClaim *self)
+stop_watching(WebLocksClaim *self)
 {
-    notify(self, PROP_POSITION);
+    if (self->monitor != NULL)
+        g_signal_handlers_disconnect_by_data(self->monitor, self);
+    g_clear_object(&self->monitor);
+    show_queue(self, NULL, 0);
 }
 
 static void
 drop_request(WebLocksClaim *self)
 {
-    g_autoptr(WebLocksRequest) request = g_steal_pointer(&self->request);
+    g_autoptr(GTask) request = g_steal_pointer(&self->request);
     g_autoptr(GCancellable) cancellable = g_steal_pointer(&self->cancellable);
 
     g_clear_object(&self->granted);
-    if (request == NULL)
-        return;
-    g_signal_handlers_disconnect_by_data(request, self);
-    g_cancellable_cancel(cancellable); /* no effect after the grant */
+    stop_watching(self);
+    if (request != NULL)
+        g_cancellable_cancel(cancellable); /* no effect after the grant */
 }
 
 /* The application may have a reference to the lock, so it is released explicitly. */
@@ -208,15 +225,6 @@ take_lock(WebLocksClaim *self, WebLocksLock *lock)
                           G_CONNECT_DEFAULT);
 }
 
-static void
-take_request(WebLocksClaim *self, WebLocksRequest *request)
-{
-    self->request = g_object_ref(request);
-    self->cancellable = g_cancellable_new();
-    g_signal_connect_swapped(request, "notify::holder", G_CALLBACK(on_holder_changed), self);
-    g_signal_connect_swapped(request, "notify::position", G_CALLBACK(on_position_changed), self);
-}
-
 static gboolean
 is_same_error(const GError *a, const GError *b)
 {
@@ -230,8 +238,6 @@ is_same_error(const GError *a, const GError *b)
 static void
 change(WebLocksClaim *self, WebLocksClaimState state, gpointer object, GError *error)
 {
-    const gboolean had_holder = web_locks_claim_get_holder(self) != NULL;
-    const gboolean had_position = web_locks_claim_get_position(self) != 0;
     const gboolean had_lock = self->lock != NULL;
     const gboolean is_new_error = !is_same_error(self->error, error);
     const gboolean is_new = self->state != state;
@@ -239,8 +245,8 @@ change(WebLocksClaim *self, WebLocksClaimState state, gpointer object, GError *e
     g_object_freeze_notify(G_OBJECT(self));
     drop_request(self);
     drop_lock(self);
-    if (object != NULL && state == WEB_LOCKS_CLAIM_STATE_WAITING)
-        take_request(self, object);
+    if (state == WEB_LOCKS_CLAIM_STATE_WAITING)
+        self->request = g_object_ref(object);
     else if (object != NULL)
         take_lock(self, object);
     self->state = state;
@@ -255,18 +261,80 @@ change(WebLocksClaim *self, WebLocksClaimState state, gpointer object, GError *e
         notify(self, PROP_LOCK);
         notify(self, PROP_TOKEN);
     }
-    if (had_holder)
-        notify(self, PROP_HOLDER);
-    if (had_position)
-        notify(self, PROP_POSITION);
     if (is_new_error)
         notify(self, PROP_ERROR);
     g_object_thaw_notify(G_OBJECT(self));
 }
 
+/* ---- the queue */
+
+static void
+on_queue_changed(WebLocksClaim *self)
+{
+    GListModel *pending = web_locks_monitor_get_pending(self->monitor);
+    g_autoptr(WebLocksLockInfo) holder =
+        g_list_model_get_item(web_locks_monitor_get_held(self->monitor), 0);
+    guint position = 0;
+
+    for (guint i = 0; i < g_list_model_get_n_items(pending); i++) {
+        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(pending, i);
+
+        if (web_locks_lock_info_get_key(info) == self->key)
+            position = web_locks_lock_info_get_position(info);
+    }
+    show_queue(self, holder, position);
+}
+
+typedef struct {
+    SessionDelivery delivery;
+    GTask *request;
+    guint64 key;
+} Wait;
+
+static void
+wait_run(SessionDelivery *delivery)
+{
+    const Wait *wait = (Wait *)delivery;
+    g_autoptr(WebLocksClaim) self = claim_ref_get(g_task_get_task_data(wait->request));
+
+    if (self == NULL || self->request != wait->request)
+        return;
+    self->key = wait->key;
+    if (self->monitor != NULL)
+        return;
+    self->monitor = web_locks_monitor_new_of_name(self->manager, self->name, self->ref->context);
+    g_signal_connect_swapped(self->monitor, "changed", G_CALLBACK(on_queue_changed), self);
+}
+
+static void
+wait_free(SessionDelivery *delivery)
+{
+    g_object_unref(((Wait *)delivery)->request);
+    g_free(delivery);
+}
+
+/* Called with the session lock held. */
+static void
+on_waits(GTask *request, guint64 key)
+{
+    WebLocksManager *manager;
+    Wait *wait;
+
+    if (request == NULL) /* cancelled */
+        return;
+    manager = g_task_get_source_object(request);
+    wait = g_new0(Wait, 1);
+    wait->delivery.run = wait_run;
+    wait->delivery.free = wait_free;
+    wait->request = g_object_ref(request);
+    wait->key = key;
+    session_deliver(connection_get_session(web_locks_manager_get_connection(manager)),
+                    g_task_get_context(request), &wait->delivery);
+}
+
 /* ---- requests */
 
-static void on_acquired(GObject *source, GAsyncResult *result, gpointer data);
+static void on_acquired(GObject *source, GAsyncResult *result, gpointer unused);
 
 static WebLocksOptions *
 make_options(const WebLocksClaim *self, gboolean steal)
@@ -275,24 +343,45 @@ make_options(const WebLocksClaim *self, gboolean steal)
                         steal, NULL);
 }
 
+/* Takes the task. */
+static void
+start_request(WebLocksClaim *self, GTask *task)
+{
+    static const RequestFuncs funcs = {web_locks_lock_new, web_locks_lock_lose, on_waits};
+    g_autoptr(WebLocksOptions) options = make_options(self, FALSE);
+    g_auto(RequestOptions) values = {0};
+    GError *error = NULL;
+
+    request_options_init(&values, options);
+    values.patient = self->is_patient;
+    if (web_locks_manager_check_request(self->manager, self->name, &values, &error)) {
+        web_locks_manager_start_request(self->manager, self->name, &values, &funcs,
+                                        caller_of_task(task));
+        return;
+    }
+    g_task_return_error(task, error);
+    g_object_unref(task);
+}
+
 /* Takes the error, which the claim shows while it waits again; NULL: it waits for the first time.
  * To wait again includes waiting for a service. */
 static void
 begin(WebLocksClaim *self, GError *error)
 {
-    g_autoptr(WebLocksOptions) options = make_options(self, FALSE);
-    g_autoptr(WebLocksRequest) request = web_locks_request_new(self->manager, self->name, options);
+    g_autoptr(GCancellable) cancellable = g_cancellable_new();
+    g_autoptr(GTask) request = NULL;
 
-    self->is_patient = error != NULL;
-    if (self->is_patient)
-        web_locks_request_set_patient(request);
+    g_main_context_push_thread_default(self->ref->context);
+    request = g_task_new(self->manager, cancellable, on_acquired, NULL);
+    g_main_context_pop_thread_default(self->ref->context);
+    g_task_set_task_data(request, g_atomic_rc_box_acquire(self->ref), claim_ref_unref);
+    g_task_set_check_cancellable(request, FALSE);
     change(self, WEB_LOCKS_CLAIM_STATE_WAITING, request, error);
     if (self->request != request)
         return;
-    g_main_context_push_thread_default(self->ref->context);
-    web_locks_request_acquire_async(request, self->cancellable, on_acquired,
-                                    g_atomic_rc_box_acquire(self->ref));
-    g_main_context_pop_thread_default(self->ref->context);
+    self->cancellable = g_steal_pointer(&cancellable);
+    self->is_patient = error != NULL;
+    start_request(self, g_object_ref(request));
 }
 
 /* Ends in `state`, and waits again if the application wants that and hasn't called anything else
@@ -351,25 +440,25 @@ hold(WebLocksClaim *self, WebLocksLock *lock)
 }
 
 static void
-on_acquired(GObject *source, GAsyncResult *result, gpointer data)
+on_acquired(GObject *source, GAsyncResult *result, gpointer unused)
 {
-    ClaimRef *ref = data;
-    WebLocksRequest *request = WEB_LOCKS_REQUEST(source);
-    g_autoptr(WebLocksClaim) self = claim_ref_get(ref);
+    GTask *request = G_TASK(result);
+    g_autoptr(WebLocksClaim) self = claim_ref_get(g_task_get_task_data(request));
     g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksLock) lock = web_locks_request_acquire_finish(request, result, &error);
+    g_autoptr(WebLocksLock) lock = g_task_propagate_pointer(request, &error);
 
-    claim_ref_unref(ref);
     if (self == NULL || self->request != request)
         return; /* a lock that was granted meanwhile is released with its reference */
-    if (lock != NULL && self->taking != NULL)
+    if (lock != NULL && self->taking != NULL) {
         self->granted = g_steal_pointer(&lock);
-    else if (lock != NULL)
+        stop_watching(self);
+    } else if (lock != NULL) {
         hold(self, lock);
-    else
+    } else {
         end(self, WEB_LOCKS_CLAIM_STATE_FAILED, error,
             !self->is_patient &&
                 g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE));
+    }
 }
 
 /**
@@ -700,7 +789,7 @@ WebLocksLockInfo *
 web_locks_claim_get_holder(WebLocksClaim *self)
 {
     g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), NULL);
-    return self->request != NULL ? web_locks_request_get_holder(self->request) : NULL;
+    return self->holder;
 }
 
 /**
@@ -716,7 +805,7 @@ guint
 web_locks_claim_get_position(WebLocksClaim *self)
 {
     g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), 0);
-    return self->request != NULL ? web_locks_request_get_position(self->request) : 0;
+    return self->position;
 }
 
 /**
@@ -843,7 +932,7 @@ install_settings(GParamFlags flags)
     /**
      * WebLocksClaim:manager:
      *
-     * The bucket.
+     * The manager with which the lock is requested.
      *
      * Since: 0.1
      */

@@ -21,22 +21,6 @@ web_locks_mode_get_type(void)
 }
 
 GType
-web_locks_loss_reason_get_type(void)
-{
-    static gsize type;
-    static const GEnumValue values[] = {
-        {WEB_LOCKS_LOSS_REASON_STOLEN, "WEB_LOCKS_LOSS_REASON_STOLEN", "stolen"},
-        {WEB_LOCKS_LOSS_REASON_LOST, "WEB_LOCKS_LOSS_REASON_LOST", "lost"},
-        {WEB_LOCKS_LOSS_REASON_TERMINATED, "WEB_LOCKS_LOSS_REASON_TERMINATED", "terminated"},
-        {0, NULL, NULL},
-    };
-
-    if (g_once_init_enter(&type))
-        g_once_init_leave(&type, g_enum_register_static("WebLocksLossReason", values));
-    return type;
-}
-
-GType
 web_locks_claim_state_get_type(void)
 {
     static gsize type;
@@ -79,7 +63,7 @@ web_locks_error_get_type(void)
         {WEB_LOCKS_ERROR_NOT_SUPPORTED, "WEB_LOCKS_ERROR_NOT_SUPPORTED", "not-supported"},
         {WEB_LOCKS_ERROR_SECURITY, "WEB_LOCKS_ERROR_SECURITY", "security"},
         {WEB_LOCKS_ERROR_INVALID_STATE, "WEB_LOCKS_ERROR_INVALID_STATE", "invalid-state"},
-        {WEB_LOCKS_ERROR_ABORT, "WEB_LOCKS_ERROR_ABORT", "abort"},
+        {WEB_LOCKS_ERROR_CLOSED, "WEB_LOCKS_ERROR_CLOSED", "closed"},
         {WEB_LOCKS_ERROR_STOLEN, "WEB_LOCKS_ERROR_STOLEN", "stolen"},
         {WEB_LOCKS_ERROR_LOST, "WEB_LOCKS_ERROR_LOST", "lost"},
         {WEB_LOCKS_ERROR_TIMEOUT, "WEB_LOCKS_ERROR_TIMEOUT", "timeout"},

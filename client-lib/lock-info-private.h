@@ -4,9 +4,8 @@
 /* Functions of WebLocksLockInfo that are private to the library: infos are created from replies or
  * from other infos, and have details that only monitors use.
  *
- * An info that is in a list does not change, except for its evidence: when the lock or request
- * changes, a new info replaces it. Functions that return a WebLocksLockInfo return a new reference.
- */
+ * Those of a monitor change with the lock or request; others never do, except for the evidence.
+ * Functions that return a WebLocksLockInfo return a new reference. */
 
 #pragma once
 
@@ -43,20 +42,28 @@ ProcessLook *web_locks_lock_info_get_look(WebLocksLockInfo *self);
 void
 web_locks_lock_info_set_evidence(WebLocksLockInfo *self, WebLocksEvidence evidence, char *text);
 
-/* Sets the bucket. `rank` is its place among the buckets of a monitor. */
+void web_locks_lock_info_set_manager(WebLocksLockInfo *self, WebLocksManager *manager);
+
+/* The order of a monitor's lists: by the rank of the bucket, and by the order in it. */
+void web_locks_lock_info_set_order(WebLocksLockInfo *self, guint64 rank, guint64 order);
+guint64 web_locks_lock_info_get_order(WebLocksLockInfo *self);
+int web_locks_lock_info_compare(gpointer self, gpointer other);
+
+/* What a grant changes. */
+typedef struct {
+    guint64 token;
+    gint64 since_us;      /* as web_locks_lock_info_get_since() */
+    gint64 since_boot_us; /* as web_locks_lock_info_get_since_boot() */
+} LockGrant;
+
+/* Of a held lock. */
+LockGrant web_locks_lock_info_get_grant(WebLocksLockInfo *self);
+
+/* These change the properties. If something has changed, they freeze "notify", and add the info to
+ * `frozen`. */
 void
-web_locks_lock_info_set_manager(WebLocksLockInfo *self, WebLocksManager *manager, guint64 rank);
-
-/* A copy of a pending request as the lock that has just been granted. */
-WebLocksLockInfo *web_locks_lock_info_new_granted(WebLocksLockInfo *self, guint64 token);
-
-/* A copy with another place in the queue, or a reference to the same object if it is the same. */
-WebLocksLockInfo *web_locks_lock_info_new_queued(WebLocksLockInfo *self,
-                                                 guint position,
-                                                 const char *const *blocked_by);
-
-/* The order of a monitor's lists: by bucket, then in the order in which they were requested. */
-int web_locks_lock_info_compare(WebLocksLockInfo *self, WebLocksLockInfo *other);
-
-/* Whether both describe the same lock or request, and nothing but its age has changed. */
-gboolean web_locks_lock_info_is_unchanged(WebLocksLockInfo *self, WebLocksLockInfo *other);
+web_locks_lock_info_set_granted(WebLocksLockInfo *self, const LockGrant *grant, GPtrArray *frozen);
+void web_locks_lock_info_set_queued(WebLocksLockInfo *self,
+                                    guint position,
+                                    const char *const *blocked_by,
+                                    GPtrArray *frozen);

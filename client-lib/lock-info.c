@@ -29,7 +29,6 @@ struct _WebLocksLockInfo {
     char *why;
     guint64 id;
     guint64 key; /* 0: of another client */
-    guint64 age_ms;
     gint64 since_us;
     gint64 since_boot_us;
     guint pid;
@@ -39,7 +38,8 @@ struct _WebLocksLockInfo {
     guint position;
     char **blocked_by;
     guint64 cursor;
-    guint64 rank; /* of the bucket, if this is of a monitor */
+    guint64 rank;  /* of the bucket, if this is of a monitor */
+    guint64 order; /* in the bucket, likewise */
     ProcessLook look;
     WebLocksEvidence evidence;
     char *evidence_text; /* NULL: none */
@@ -54,7 +54,6 @@ enum {
     PROP_CLIENT_ID,
     PROP_TOKEN,
     PROP_WHY,
-    PROP_AGE,
     PROP_PID,
     PROP_PROCESS,
     PROP_POSITION,
@@ -98,12 +97,12 @@ web_locks_lock_info_new_from_query(const char *name,
     return self;
 }
 
+/* `age_ms` is the time since then. */
 static void
-set_age(WebLocksLockInfo *self, guint64 age_ms)
+set_since(WebLocksLockInfo *self, guint64 age_ms)
 {
     const gint64 age_us = (gint64)MIN(age_ms, (guint64)G_MAXINT64 / 2000) * 1000;
 
-    self->age_ms = age_ms;
     self->since_us = g_get_real_time() - age_us;
     self->since_boot_us = boot_time_get_us() - age_us;
 }
@@ -167,7 +166,7 @@ web_locks_lock_info_new_from_inspect(GVariant *entry)
     g_variant_lookup(entry, "key", "t", &self->key);
     g_variant_lookup(entry, "uid", "u", &self->uid);
     if (g_variant_lookup(entry, "age", "t", &age_ms))
-        set_age(self, age_ms);
+        set_since(self, age_ms);
     g_variant_lookup(entry, "pid", "u", &self->pid);
     g_variant_lookup(entry, "position", "u", &self->position);
     g_variant_lookup(entry, "cursor", "t", &self->cursor);
@@ -228,90 +227,90 @@ web_locks_lock_info_set_evidence(WebLocksLockInfo *self, WebLocksEvidence eviden
 /* ---- for monitors */
 
 void
-web_locks_lock_info_set_manager(WebLocksLockInfo *self, WebLocksManager *manager, guint64 rank)
+web_locks_lock_info_set_manager(WebLocksLockInfo *self, WebLocksManager *manager)
 {
     g_set_object(&self->manager, manager);
+}
+
+void
+web_locks_lock_info_set_order(WebLocksLockInfo *self, guint64 rank, guint64 order)
+{
     self->rank = rank;
+    self->order = order;
 }
 
-static WebLocksLockInfo *
-copy(const WebLocksLockInfo *self, guint position, const char *const *blocked_by)
+guint64
+web_locks_lock_info_get_order(WebLocksLockInfo *self)
 {
-    WebLocksLockInfo *copy = g_object_new(WEB_LOCKS_TYPE_LOCK_INFO, NULL);
-
-    web_locks_lock_info_set_manager(copy, self->manager, self->rank);
-    g_free(copy->name);
-    copy->name = g_strdup(self->name);
-    copy->mode = self->mode;
-    copy->held = self->held;
-    g_free(copy->client_id);
-    copy->client_id = g_strdup(self->client_id);
-    g_free(copy->why);
-    copy->why = g_strdup(self->why);
-    copy->id = self->id;
-    copy->age_ms = self->age_ms;
-    copy->since_us = self->since_us;
-    copy->since_boot_us = self->since_boot_us;
-    copy->pid = self->pid;
-    g_free(copy->process);
-    copy->process = g_strdup(self->process);
-    g_free(copy->application);
-    copy->application = g_strdup(self->application);
-    copy->uid = self->uid;
-    copy->position = position;
-    g_strfreev(copy->blocked_by);
-    copy->blocked_by = g_strdupv((char **)blocked_by);
-    copy->cursor = self->cursor;
-    copy->key = self->key;
-    return copy;
-}
-
-WebLocksLockInfo *
-web_locks_lock_info_new_granted(WebLocksLockInfo *self, guint64 token)
-{
-    static const char *const none[] = {NULL};
-    WebLocksLockInfo *granted = copy(self, 0, none);
-
-    granted->held = TRUE;
-    granted->token = token;
-    set_age(granted, 0);
-    return granted;
-}
-
-WebLocksLockInfo *
-web_locks_lock_info_new_queued(WebLocksLockInfo *self,
-                               guint position,
-                               const char *const *blocked_by)
-{
-    if (self->position == position &&
-        g_strv_equal((const char *const *)self->blocked_by, blocked_by))
-        return g_object_ref(self);
-    return copy(self, position, blocked_by);
-}
-
-static int
-compare_numbers(guint64 a, guint64 b)
-{
-    return (a > b) - (a < b);
+    return self->order;
 }
 
 int
-web_locks_lock_info_compare(WebLocksLockInfo *self, WebLocksLockInfo *other)
+web_locks_lock_info_compare(gpointer a, gpointer b)
 {
+    const WebLocksLockInfo *self = a, *other = b;
+
     if (self->rank != other->rank)
-        return compare_numbers(self->rank, other->rank);
-    return compare_numbers(self->cursor, other->cursor);
+        return self->rank < other->rank ? -1 : 1;
+    return self->order < other->order ? -1 : self->order > other->order;
 }
 
-gboolean
-web_locks_lock_info_is_unchanged(WebLocksLockInfo *self, WebLocksLockInfo *other)
+static void
+notify(WebLocksLockInfo *self, guint property)
 {
-    return self->held == other->held && self->mode == other->mode && self->id == other->id &&
-           self->token == other->token && self->position == other->position &&
-           web_locks_lock_info_compare(self, other) == 0 && strcmp(self->name, other->name) == 0 &&
-           strcmp(self->client_id, other->client_id) == 0 &&
-           g_strv_equal((const char *const *)self->blocked_by,
-                        (const char *const *)other->blocked_by);
+    g_object_notify_by_pspec(G_OBJECT(self), properties[property]);
+}
+
+static void
+freeze(WebLocksLockInfo *self, GPtrArray *frozen)
+{
+    g_object_freeze_notify(G_OBJECT(self));
+    g_ptr_array_add(frozen, g_object_ref(self));
+}
+
+void
+web_locks_lock_info_set_queued(WebLocksLockInfo *self,
+                               guint position,
+                               const char *const *blocked_by,
+                               GPtrArray *frozen)
+{
+    const gboolean is_moved = self->position != position;
+    const gboolean is_blocked = !g_strv_equal((const char *const *)self->blocked_by, blocked_by);
+
+    if (!is_moved && !is_blocked)
+        return;
+    freeze(self, frozen);
+    if (is_moved)
+        notify(self, PROP_POSITION);
+    if (is_blocked)
+        notify(self, PROP_BLOCKED_BY);
+    self->position = position;
+    if (is_blocked) {
+        g_strfreev(self->blocked_by);
+        self->blocked_by = g_strdupv((char **)blocked_by);
+    }
+}
+
+void
+web_locks_lock_info_set_granted(WebLocksLockInfo *self, const LockGrant *grant, GPtrArray *frozen)
+{
+    static const char *const none[] = {NULL};
+
+    web_locks_lock_info_set_queued(self, 0, none, frozen);
+    freeze(self, frozen);
+    self->held = TRUE;
+    self->token = grant->token;
+    self->since_us = grant->since_us;
+    self->since_boot_us = grant->since_boot_us;
+    notify(self, PROP_HELD);
+    notify(self, PROP_TOKEN);
+    notify(self, PROP_SINCE);
+}
+
+LockGrant
+web_locks_lock_info_get_grant(WebLocksLockInfo *self)
+{
+    return (LockGrant){self->token, self->since_us, self->since_boot_us};
 }
 
 /* ---- properties */
@@ -372,13 +371,13 @@ web_locks_lock_info_get_application(WebLocksLockInfo *self)
  *
  * Gets the user id of the client. Only inspecting returns it.
  *
- * Returns: the user id; 0 also if it is not known
+ * Returns: the user id; %G_MAXUINT, which is that of no user, if it is not known
  * Since: 0.1
  */
 guint
 web_locks_lock_info_get_uid(WebLocksLockInfo *self)
 {
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), 0);
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), G_MAXUINT);
     return self->uid;
 }
 
@@ -494,22 +493,6 @@ web_locks_lock_info_get_why(WebLocksLockInfo *self)
 {
     g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), NULL);
     return self->why;
-}
-
-/**
- * web_locks_lock_info_get_age:
- * @self: a lock info
- *
- * Gets for how long the lock has been held or the request has waited. Only inspecting returns it.
- *
- * Returns: milliseconds
- * Since: 0.1
- */
-guint64
-web_locks_lock_info_get_age(WebLocksLockInfo *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), 0);
-    return self->age_ms;
 }
 
 /**
@@ -639,9 +622,6 @@ web_locks_lock_info_get_property(GObject *object, guint id, GValue *value, GPara
     case PROP_WHY:
         g_value_set_string(value, self->why);
         break;
-    case PROP_AGE:
-        g_value_set_uint64(value, self->age_ms);
-        break;
     case PROP_PID:
         g_value_set_uint(value, self->pid);
         break;
@@ -755,14 +735,6 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      */
     properties[PROP_WHY] = g_param_spec_string("why", NULL, NULL, NULL, flags);
     /**
-     * WebLocksLockInfo:age:
-     *
-     * How long it has been held or pending, in milliseconds.
-     *
-     * Since: 0.1
-     */
-    properties[PROP_AGE] = g_param_spec_uint64("age", NULL, NULL, 0, G_MAXUINT64, 0, flags);
-    /**
      * WebLocksLockInfo:pid:
      *
      * The process id of its client; 0 if it is not known.
@@ -824,11 +796,11 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
     /**
      * WebLocksLockInfo:uid:
      *
-     * The user id of the client.
+     * The user id of the client; %G_MAXUINT if it is not known.
      *
      * Since: 0.1
      */
-    properties[PROP_UID] = g_param_spec_uint("uid", NULL, NULL, 0, G_MAXUINT, 0, flags);
+    properties[PROP_UID] = g_param_spec_uint("uid", NULL, NULL, 0, G_MAXUINT, G_MAXUINT, flags);
     /**
      * WebLocksLockInfo:manager:
      *
@@ -871,4 +843,5 @@ web_locks_lock_info_init(WebLocksLockInfo *self)
     self->process = g_strdup("");
     self->application = g_strdup("");
     self->blocked_by = g_new0(char *, 1);
+    self->uid = G_MAXUINT;
 }

@@ -15,4 +15,4 @@
 /* Creates a WebLocksLock for a granted request, and notifies it of a loss. */
 extern const RequestFuncs web_locks_lock_funcs;
 gpointer web_locks_lock_new(Request *take_request);
-void web_locks_lock_lose(gpointer lock, PacketReason reason);
+void web_locks_lock_lose(gpointer lock, const GError *error);

@@ -58,27 +58,11 @@ notify_held(gpointer lock)
         g_object_notify_by_pspec(lock, properties[PROP_HELD]);
 }
 
-static WebLocksLossReason
-get_loss_reason(PacketReason reason)
-{
-    switch (reason) {
-    case PACKET_REASON_STOLEN:
-        return WEB_LOCKS_LOSS_REASON_STOLEN;
-    case PACKET_REASON_TERMINATED:
-        return WEB_LOCKS_LOSS_REASON_TERMINATED;
-    case PACKET_REASON_TIMEOUT:
-    case PACKET_REASON_LOST:
-    case PACKET_REASON_UNAVAILABLE:
-    default:
-        return WEB_LOCKS_LOSS_REASON_LOST;
-    }
-}
-
 void
-web_locks_lock_lose(gpointer lock, PacketReason reason)
+web_locks_lock_lose(gpointer lock, const GError *error)
 {
     notify_held(lock);
-    g_signal_emit(lock, signals[SIGNAL_LOST], 0, get_loss_reason(reason));
+    g_signal_emit(lock, signals[SIGNAL_LOST], 0, error);
 }
 
 gpointer
@@ -407,17 +391,18 @@ web_locks_lock_class_init(WebLocksLockClass *class)
     /**
      * WebLocksLock::lost:
      * @self: the lock
-     * @reason: why
+     * @error: why: [error@WebLocks.Error.STOLEN] or [error@WebLocks.Error.LOST]
      *
-     * The lock was lost; web_locks_lock_get_error() has a message about it. This signal is emitted
-     * at most once, in the main context of the agent, and never from within a function of this
+     * The lock was lost; @error is that of web_locks_lock_get_error(). This signal is emitted at
+     * most once, in the main context of the agent, and never from within a function of this
      * library. After connecting a handler, check [property@WebLocks.Lock:held], since the lock may
      * have been lost before.
      *
      * Since: 0.1
      */
-    signals[SIGNAL_LOST] = g_signal_new("lost", WEB_LOCKS_TYPE_LOCK, G_SIGNAL_RUN_LAST, 0, NULL,
-                                        NULL, NULL, G_TYPE_NONE, 1, WEB_LOCKS_TYPE_LOSS_REASON);
+    signals[SIGNAL_LOST] =
+        g_signal_new("lost", WEB_LOCKS_TYPE_LOCK, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
+                     G_TYPE_NONE, 1, G_TYPE_ERROR | G_SIGNAL_TYPE_STATIC_SCOPE);
 }
 
 static void

@@ -12,10 +12,6 @@
 #include "client-lib/engine/connection.h"
 #include "client-lib/options-private.h"
 
-/* Returns NULL and an error if `bucket` is not a valid bucket name. */
-WebLocksManager *
-web_locks_manager_new_for_agent(WebLocksAgent *agent, const char *bucket, GError **error);
-
 /* A bucket of Observable, by its object path. */
 WebLocksManager *web_locks_manager_new_observed(
     WebLocksAgent *agent, const char *path, const char *bucket, const char *application, guint uid);

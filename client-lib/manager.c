@@ -18,23 +18,19 @@
 /* Well above the service's limit. Name, `why` and head of a request fit into one packet. */
 #define NAME_BYTES_MAX 32768
 
-#define BUCKET_DEFAULT "default"
-
 /**
  * WebLocksManager:
  *
- * The lock manager of one storage bucket (section 2.2 of the standard), as used by one agent.
+ * Requests locks in one storage bucket, and shows what is held there: the lock manager of a bucket
+ * (section 2.2 of the standard), as used by one agent.
  *
  * A bucket is a name space: locks of the same name exclude each other only within one bucket. An
  * application uses its application id as the bucket's name. Buckets of other users and of sandboxed
  * applications are different buckets, even if they have the same name.
  *
- * A bucket need not be created or deleted. Two managers with the same bucket name and principal
- * refer to the same bucket.
- *
- * In any language a manager can be constructed with its properties `agent` and `bucket`. The
- * functions that create one check the bucket's name; if one was constructed with a name that is not
- * valid, its operations fail with `G_IO_ERROR_INVALID_ARGUMENT`.
+ * A bucket need not be created or deleted. A manager is only the pair of an agent and a bucket's
+ * name: several managers of the same pair are the same to the service, and none has locks or
+ * requests of its own.
  *
  * Since: 0.1
  */
@@ -97,21 +93,31 @@ web_locks_manager_check_bucket(WebLocksManager *self, GError **error)
     return FALSE;
 }
 
+/**
+ * web_locks_manager_new:
+ * @agent: (nullable): an agent; %NULL for the default agent of the session bus
+ * @bucket: (nullable): the bucket's name: 1 to 255 bytes of UTF-8; %NULL for the default bucket
+ *
+ * Creates a manager for a bucket.
+ *
+ * This function does no I/O, and can't fail: the agent connects when it is first used, and
+ * operations with a bucket name that is not valid fail with `G_IO_ERROR_INVALID_ARGUMENT`.
+ *
+ * Returns: (transfer full): a manager
+ * Since: 0.1
+ */
 WebLocksManager *
-web_locks_manager_new_for_agent(WebLocksAgent *agent, const char *bucket, GError **error)
+web_locks_manager_new(WebLocksAgent *agent, const char *bucket)
 {
-    g_autoptr(WebLocksManager) self =
-        g_object_new(WEB_LOCKS_TYPE_MANAGER, "agent", agent, "bucket", bucket, NULL);
-
-    return web_locks_manager_check_bucket(self, error) ? g_steal_pointer(&self) : NULL;
+    g_return_val_if_fail(agent == NULL || WEB_LOCKS_IS_AGENT(agent), NULL);
+    return g_object_new(WEB_LOCKS_TYPE_MANAGER, "agent", agent, "bucket", bucket, NULL);
 }
 
 WebLocksManager *
 web_locks_manager_new_observed(
     WebLocksAgent *agent, const char *path, const char *bucket, const char *application, guint uid)
 {
-    WebLocksManager *self =
-        g_object_new(WEB_LOCKS_TYPE_MANAGER, "agent", agent, "bucket", bucket, NULL);
+    WebLocksManager *self = web_locks_manager_new(agent, bucket);
 
     g_free(self->path);
     self->path = g_strdup(path);
@@ -119,108 +125,6 @@ web_locks_manager_new_observed(
     self->uid = uid;
     self->is_observed = !g_str_has_prefix(path, BUS_BUCKET_PREFIX "/");
     return self;
-}
-
-static void
-on_agent_connected(GObject *source, GAsyncResult *result, gpointer data)
-{
-    g_autoptr(GTask) task = data;
-    WebLocksManager *self = g_task_get_task_data(task);
-    GError *error = NULL;
-
-    if (web_locks_agent_connect_finish(WEB_LOCKS_AGENT(source), result, &error))
-        g_task_return_pointer(task, g_object_ref(self), g_object_unref);
-    else
-        g_task_return_error(task, error);
-}
-
-/**
- * web_locks_manager_new_async:
- * @bucket: the bucket's name: 1 to 255 bytes of UTF-8
- * @cancellable: (nullable): cancels the operation
- * @callback: (scope async) (nullable): called when the operation has finished
- * @user_data: for @callback
- *
- * Creates a manager for a bucket on the session bus, with the default agent of the thread-default
- * main context, and connects the agent.
- *
- * Since: 0.1
- */
-void
-web_locks_manager_new_async(const char *bucket,
-                            GCancellable *cancellable,
-                            GAsyncReadyCallback callback,
-                            gpointer user_data)
-{
-    g_autoptr(GTask) task = NULL;
-    g_autoptr(WebLocksAgent) agent = NULL;
-    WebLocksManager *self;
-    GError *error = NULL;
-
-    g_return_if_fail(bucket != NULL);
-
-    task = g_task_new(NULL, cancellable, callback, user_data);
-    g_task_set_source_tag(task, web_locks_manager_new_async);
-    agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
-    self = web_locks_manager_new_for_agent(agent, bucket, &error);
-    if (self == NULL) {
-        g_task_return_error(task, error);
-        return;
-    }
-    g_task_set_task_data(task, self, g_object_unref);
-    web_locks_agent_connect_async(agent, cancellable, on_agent_connected, g_steal_pointer(&task));
-}
-
-/**
- * web_locks_manager_new_finish:
- * @result: the result of web_locks_manager_new_async()
- * @error: return location for an error
- *
- * Finishes an operation started with web_locks_manager_new_async().
- *
- * Fails with `G_IO_ERROR_INVALID_ARGUMENT` if the bucket name is not valid, and with
- * [error@WebLocks.Error.UNAVAILABLE] if the bus can't be reached.
- *
- * Returns: (transfer full): a manager
- * Since: 0.1
- */
-WebLocksManager *
-web_locks_manager_new_finish(GAsyncResult *result, GError **error)
-{
-    g_return_val_if_fail(g_task_is_valid(result, NULL), NULL);
-    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_manager_new_async), NULL);
-    return g_task_propagate_pointer(G_TASK(result), error);
-}
-
-/**
- * web_locks_manager_new_sync:
- * @bucket: the bucket's name: 1 to 255 bytes of UTF-8
- * @cancellable: (nullable): cancels the operation
- * @error: return location for an error
- *
- * Creates a manager for a bucket on the session bus, with the default agent of the thread-default
- * main context, and waits until the agent is connected.
- *
- * See web_locks_manager_new_finish() for errors.
- *
- * It waits for at most 25 seconds, and then fails with [error@WebLocks.Error.UNAVAILABLE].
- *
- * Returns: (transfer full): a manager
- * Since: 0.1
- */
-WebLocksManager *
-web_locks_manager_new_sync(const char *bucket, GCancellable *cancellable, GError **error)
-{
-    g_autoptr(WebLocksAgent) agent = NULL;
-    g_autoptr(WebLocksManager) self = NULL;
-
-    g_return_val_if_fail(bucket != NULL, NULL);
-
-    agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
-    self = web_locks_manager_new_for_agent(agent, bucket, error);
-    if (self == NULL || !web_locks_agent_connect_sync(agent, cancellable, error))
-        return NULL;
-    return g_steal_pointer(&self);
 }
 
 /* ---- properties */
@@ -273,7 +177,7 @@ web_locks_manager_get_agent(WebLocksManager *self)
  * @self: a manager
  *
  * Gets the bucket's name. The name of a private bucket is a secret: any client of the same user and
- * sandbox that has it can use the bucket by web_locks_agent_get_manager().
+ * sandbox that has it can use the bucket by web_locks_manager_new().
  *
  * Returns: (transfer none): the name
  * Since: 0.1
@@ -293,7 +197,7 @@ web_locks_manager_get_bucket(WebLocksManager *self)
  * web_locks_agent_list_observable_finish().
  *
  * Returns: (transfer none) (nullable): an application id; %NULL if the bucket is that of a user, or
- *   if the manager is one of web_locks_agent_get_manager()
+ *   if the manager is one of web_locks_manager_new()
  * Since: 0.1
  */
 const char *
@@ -464,12 +368,12 @@ web_locks_manager_request_async(WebLocksManager *self,
  * Errors: `G_IO_ERROR_CANCELLED`, `G_IO_ERROR_INVALID_ARGUMENT`,
  * [error@WebLocks.Error.NOT_SUPPORTED], [error@WebLocks.Error.SECURITY],
  * [error@WebLocks.Error.TIMEOUT], [error@WebLocks.Error.LIMITS],
- * [error@WebLocks.Error.INVALID_STATE], [error@WebLocks.Error.ABORT] and
+ * [error@WebLocks.Error.INVALID_STATE], [error@WebLocks.Error.CLOSED] and
  * [error@WebLocks.Error.UNAVAILABLE]; the last one also if a request with
  * [property@WebLocks.Options:if-available], or one with [property@WebLocks.Options:steal] and no
  * time-out, has no answer after 25 seconds.
  *
- * Returns: (transfer full) (nullable): the lock
+ * Returns: (transfer full) (nullable): the lock; %NULL without an error if it was not available
  * Since: 0.1
  */
 WebLocksLock *
@@ -550,6 +454,16 @@ web_locks_manager_get_property(GObject *object, guint id, GValue *value, GParamS
     }
 }
 
+/* That of an application is its own; scripts and programs without an id share one. */
+static const char *
+get_default_bucket(void)
+{
+    GApplication *application = g_application_get_default();
+    const char *id = application != NULL ? g_application_get_application_id(application) : NULL;
+
+    return id != NULL ? id : "default";
+}
+
 static void
 web_locks_manager_set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
@@ -561,7 +475,7 @@ web_locks_manager_set_property(GObject *object, guint id, const GValue *value, G
         break;
     case PROP_BUCKET:
         self->bucket = g_ref_string_new(
-            g_value_get_string(value) != NULL ? g_value_get_string(value) : BUCKET_DEFAULT);
+            g_value_get_string(value) != NULL ? g_value_get_string(value) : get_default_bucket());
         break;
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
@@ -619,12 +533,12 @@ web_locks_manager_class_init(WebLocksManagerClass *class)
     /**
      * WebLocksManager:bucket:
      *
-     * The bucket's name: 1 to 255 bytes of UTF-8. If none is given, it is `default`.
+     * The bucket's name: 1 to 255 bytes of UTF-8. If none is given, it is the id of the default
+     * `GApplication` or, if there is none with an id, `default`.
      *
      * Since: 0.1
      */
-    properties[PROP_BUCKET] =
-        g_param_spec_string("bucket", NULL, NULL, BUCKET_DEFAULT, construct_flags);
+    properties[PROP_BUCKET] = g_param_spec_string("bucket", NULL, NULL, NULL, construct_flags);
     /**
      * WebLocksManager:application:
      *

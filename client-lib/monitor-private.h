@@ -1,19 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Monitors of one resource name, with which a WebLocksRequest shows what it waits for. */
+/* Monitors of one name, with which a WebLocksClaim shows what it waits for. */
 
 #pragma once
 
 #include <weblocks/weblocks.h>
 
-/* Unlike a public monitor it exists from the beginning, with empty lists. The lists change in
- * `context`; `looked` is called there after each change of both, and sometimes without one. */
-WebLocksMonitor *web_locks_monitor_new_of_name(WebLocksManager *manager,
-                                               const char *name,
-                                               GMainContext *context,
-                                               void (*looked)(gpointer data),
-                                               gpointer data);
-
-/* Drops the reference. `looked` is not called any more, even if a look is going on. */
-void web_locks_monitor_end(WebLocksMonitor *self);
+/* As web_locks_monitor_new_for_name(), but the lists change in `context`. */
+WebLocksMonitor *
+web_locks_monitor_new_of_name(WebLocksManager *manager, const char *name, GMainContext *context);

@@ -156,7 +156,7 @@ web_locks_options_set_mode(WebLocksOptions *self, WebLocksMode mode)
  * web_locks_options_get_if_available:
  * @self: options
  *
- * Gets whether the request fails instead of waiting.
+ * Gets whether the request never waits, and returns %NULL without an error instead.
  *
  * Returns: whether the request never waits
  * Since: 0.1
@@ -173,9 +173,9 @@ web_locks_options_get_if_available(WebLocksOptions *self)
  * @self: options
  * @if_available: whether the request never waits
  *
- * Sets whether the request never waits. A request that can't be granted immediately then returns
- * %NULL without an error. In a bucket that several machines share, this can take up to 2 seconds,
- * in which the other machines are asked.
+ * Sets whether the request never waits: if it can't be granted immediately, its result is %NULL
+ * without an error, which is not a failure. In a bucket that several machines share, this can take
+ * up to 2 seconds, in which the other machines are asked.
  *
  * Since: 0.1
  */
@@ -384,7 +384,8 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
     /**
      * WebLocksOptions:if-available:
      *
-     * Whether the request never waits.
+     * Whether the request never waits: if it can't be granted immediately, its result is %NULL
+     * without an error.
      *
      * Since: 0.1
      */

@@ -251,7 +251,7 @@ read_inspect(GVariant *body, gpointer inspection, GError **error)
         GListStore *list =
             web_locks_lock_info_get_held(infos->pdata[i]) ? self->held : self->pending;
 
-        web_locks_lock_info_set_manager(infos->pdata[i], self->manager, 0);
+        web_locks_lock_info_set_manager(infos->pdata[i], self->manager);
         g_list_store_append(list, infos->pdata[i]);
     }
     return infos == NULL || more
@@ -270,7 +270,7 @@ static const MethodCallKind inspect_kind = {build_inspect, read_inspect, g_objec
  * @user_data: for @callback
  *
  * Gets the held locks and pending requests of the bucket with all details: processes, purposes,
- * ages, positions, and the clients that a request waits for.
+ * times, positions, and the clients that a request waits for.
  *
  * For a large bucket this takes several calls. Then the result is not an atomic snapshot, unlike
  * that of web_locks_manager_query_async().

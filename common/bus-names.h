@@ -15,6 +15,11 @@
 #define BUS_SERVICE_INTERFACE "org.w3.WebLocks.Service"
 #define BUS_INTERFACE_VERSION 1u
 
+/* The interfaces of D-Bus that all objects have. */
+#define BUS_PEER_INTERFACE           "org.freedesktop.DBus.Peer"
+#define BUS_INTROSPECTABLE_INTERFACE "org.freedesktop.DBus.Introspectable"
+#define BUS_PROPERTIES_INTERFACE     "org.freedesktop.DBus.Properties"
+
 /* What the names of buckets that several machines share begin with. */
 #define BUS_CLUSTER_PREFIX "cluster:"
 /* What the clientIds of other machines' locks begin with; not a unique name. */

@@ -115,10 +115,10 @@ check_demand(const ClusterHead *head)
 
     if (head->size < sizeof *self || self->handle == 0 || self->block > CLUSTER_BLOCK_MAX ||
         self->number == 0 || self->want > PERMIT_EXCLUSIVE || self->held > PERMIT_EXCLUSIVE ||
-        self->undecided > CLUSTER_UNDECIDED_STEAL || self->reserved != 0 ||
+        self->undecided > UNDECIDED_STEAL || self->reserved != 0 ||
         (self->flags & ~CLUSTER_DEMAND_TURN_OVER) != 0)
         return FALSE;
-    if (self->undecided != CLUSTER_UNDECIDED_NONE && self->want == PERMIT_NONE)
+    if (self->undecided != UNDECIDED_NONE && self->want == PERMIT_NONE)
         return FALSE;
     if ((self->flags & CLUSTER_DEMAND_TURN_OVER) != 0 &&
         (self->held != PERMIT_NONE || self->block == 0))

@@ -59,13 +59,6 @@ typedef enum {
     CLUSTER_PACKET_BROKEN = 74,
 } ClusterPacketKind;
 
-/* ClusterDemand.undecided: the first request of the queue waits for an answer in a short time. */
-typedef enum {
-    CLUSTER_UNDECIDED_NONE = 0,
-    CLUSTER_UNDECIDED_IF_AVAILABLE = 1,
-    CLUSTER_UNDECIDED_STEAL = 2,
-} ClusterUndecided;
-
 /* ClusterDemand.flags. */
 #define CLUSTER_DEMAND_TURN_OVER 1u /* the permit is returned */
 
@@ -135,7 +128,7 @@ typedef struct {
     guint32 number;   /* not 0 */
     guint8 want;      /* a PermitMode: of the first request that waits */
     guint8 held;      /* a PermitMode */
-    guint8 undecided; /* a ClusterUndecided */
+    guint8 undecided; /* an Undecided: a request waits for an answer in a short time */
     guint8 flags;
     guint16 bucket_length;
     guint16 name_length;

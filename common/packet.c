@@ -6,7 +6,6 @@
 #include <string.h>
 
 G_STATIC_ASSERT(sizeof(PacketHead) == 16);
-G_STATIC_ASSERT(sizeof(PacketBucket) == 24);
 G_STATIC_ASSERT(sizeof(PacketRequest) == 40);
 G_STATIC_ASSERT(sizeof(PacketKey) == 24);
 G_STATIC_ASSERT(sizeof(PacketAnswer) == 40);
@@ -46,26 +45,19 @@ is_padding(const PacketHead *head, gsize used)
 }
 
 static gboolean
-check_bucket(const PacketHead *head)
-{
-    const PacketBucket *self = (const PacketBucket *)head;
-
-    return head->size >= sizeof *self && head->flags == 0 && self->reserved == 0 &&
-           self->bucket < PACKET_N_BUCKETS && self->length > 0 &&
-           is_padding(head, sizeof *self + self->length) && is_text(self->name, self->length);
-}
-
-static gboolean
 check_request(const PacketHead *head)
 {
     const PacketRequest *self = (const PacketRequest *)head;
+    const char *text = self->text;
 
     return head->size >= sizeof *self && head->flags == 0 && self->reserved == 0 &&
-           self->key != 0 && self->bucket < PACKET_N_BUCKETS && self->mode <= LOCK_MODE_SHARED &&
+           self->key != 0 && self->mode <= LOCK_MODE_SHARED &&
            (self->options & ~PACKET_OPTIONS_ALL) == 0 &&
-           is_padding(head, sizeof *self + self->name_length + self->why_length) &&
-           is_text(self->text, self->name_length) &&
-           is_text(self->text + self->name_length, self->why_length);
+           is_padding(head,
+                      sizeof *self + self->bucket_length + self->name_length + self->why_length) &&
+           is_text(text, self->bucket_length) &&
+           is_text(text + self->bucket_length, self->name_length) &&
+           is_text(text + self->bucket_length + self->name_length, self->why_length);
 }
 
 static gboolean
@@ -81,8 +73,6 @@ static gboolean
 check_from_client(const PacketHead *head)
 {
     switch (head->kind) {
-    case PACKET_BUCKET:
-        return check_bucket(head);
     case PACKET_REQUEST:
         return check_request(head);
     case PACKET_RELEASE:
@@ -193,44 +183,32 @@ append_padding(GByteArray *bytes)
 }
 
 void
-packet_write_bucket(GByteArray *bytes, guint32 bucket, const char *name)
-{
-    const gsize length = strlen(name);
-    const PacketBucket message = {
-        .head = make_head(PACKET_BUCKET, sizeof message + length, 0),
-        .bucket = bucket,
-        .length = (guint16)length,
-    };
-
-    append(bytes, &message, sizeof message);
-    append(bytes, name, length);
-    append_padding(bytes);
-}
-
-void
 packet_write_request(GByteArray *bytes,
                      guint64 serial,
                      guint64 key,
-                     guint32 bucket,
                      guint32 timeout_ms,
                      LockMode mode,
                      guint8 options,
+                     const char *bucket,
                      const char *name,
                      const char *why)
 {
-    const gsize name_length = strlen(name), why_length = why != NULL ? strlen(why) : 0;
+    const gsize bucket_length = strlen(bucket), name_length = strlen(name);
+    const gsize why_length = why != NULL ? strlen(why) : 0;
     const PacketRequest message = {
-        .head = make_head(PACKET_REQUEST, sizeof message + name_length + why_length, serial),
+        .head = make_head(PACKET_REQUEST, sizeof message + bucket_length + name_length + why_length,
+                          serial),
         .key = key,
-        .bucket = bucket,
         .timeout_ms = timeout_ms,
         .mode = (guint8)mode,
         .options = options,
+        .bucket_length = (guint16)bucket_length,
         .name_length = (guint16)name_length,
         .why_length = (guint16)why_length,
     };
 
     append(bytes, &message, sizeof message);
+    append(bytes, bucket, bucket_length);
     append(bytes, name, name_length);
     append(bytes, why, why_length);
     append_padding(bytes);

@@ -9,7 +9,7 @@
  * are on one machine. The size of every message is a multiple of 8 bytes.
  *
  * Reading is strict: if packet_read_*() returns a message, its size, reserved fields, enumerations
- * and text are valid. Text is UTF-8 without NUL. The length of a name, and characters that D-Bus
+ * and text are valid. Text is UTF-8 without NUL. The lengths of texts, and characters that D-Bus
  * strings cannot contain, are not checked here.
  *
  * The reading functions return pointers into the caller's packet; the writing functions append to
@@ -22,14 +22,12 @@
 #include "limit-id.h"
 #include "lock-mode.h"
 
-#define PACKET_VERSION   1u
+#define PACKET_VERSION   2u
 #define PACKET_BYTES_MAX 65536u
 #define PACKET_ALIGNMENT 8u
-#define PACKET_N_BUCKETS 64u /* bucket numbers per socket: 0 to 63 */
 
 typedef enum {
     /* From the client. */
-    PACKET_BUCKET = 1,
     PACKET_REQUEST = 2,
     PACKET_RELEASE = 3,
     PACKET_ABORT = 4,
@@ -96,23 +94,15 @@ typedef struct {
 
 typedef struct {
     PacketHead head;
-    guint32 bucket;
-    guint16 length;
-    guint16 reserved;
-    char name[];
-} PacketBucket;
-
-typedef struct {
-    PacketHead head;
     guint64 key;
-    guint32 bucket;
     guint32 timeout_ms;
     guint8 mode; /* 0 exclusive, 1 shared */
     guint8 options;
-    guint16 reserved;
+    guint16 bucket_length;
     guint16 name_length;
     guint16 why_length;
-    char text[]; /* name, then why, then zeros up to a multiple of 8 */
+    guint32 reserved;
+    char text[]; /* bucket, name, why, then zeros up to a multiple of 8 */
 } PacketRequest;
 
 /* RELEASE and ABORT. */
@@ -176,16 +166,14 @@ const PacketHead *packet_read_from_service(const void *packet, gsize size, gsize
 
 /* ---- writing: each function appends one message to `bytes` */
 
-void packet_write_bucket(GByteArray *bytes, guint32 bucket, const char *name);
-
 /* `why` may be NULL. */
 void packet_write_request(GByteArray *bytes,
                           guint64 serial,
                           guint64 key,
-                          guint32 bucket,
                           guint32 timeout_ms,
                           LockMode mode,
                           guint8 options,
+                          const char *bucket,
                           const char *name,
                           const char *why);
 

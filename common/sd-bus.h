@@ -17,27 +17,10 @@
 #include <errno.h>
 #include <glib.h>
 
-/* Before systemd 243, vtables had no argument names. Without these macros introspection data lacks
- * the names; nothing else changes. */
-#ifndef SD_BUS_METHOD_WITH_NAMES
-#define SD_BUS_PARAM(name)
-#define SD_BUS_METHOD_WITH_NAMES(member, signature, in_names, result, out_names, handler, flags) \
-    SD_BUS_METHOD(member, signature, result, handler, flags)
-#define SD_BUS_SIGNAL_WITH_NAMES(member, signature, out_names, flags) \
-    SD_BUS_SIGNAL(member, signature, flags)
-#endif
-
 typedef sd_bus_message SdBusMessage;
 typedef sd_bus_slot SdBusSlot;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SdBusMessage, sd_bus_message_unref)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SdBusSlot, sd_bus_slot_unref)
-
-/* A GDestroyNotify for containers. */
-static inline void
-sd_bus_message_destroy(gpointer message)
-{
-    sd_bus_message_unref(message);
-}
 
 /* Whether a negative errno from sd-bus is a temporary lack of resources, after which the connection
  * can still be used. */
@@ -48,7 +31,7 @@ sd_bus_wants_room(int r)
 }
 
 /* Whether the connection has ended, given `r` as returned by sd_bus_process(). After a temporary
- * lack of resources it has not: a reply of sd-bus's own may be lost, but nothing else. */
+ * lack of resources it has not. */
 static inline gboolean
 sd_bus_has_ended(sd_bus *bus, int r)
 {

@@ -3,6 +3,7 @@
 
 #include "application-list.h"
 
+#include "common/sorted-list.h"
 #include "entry.h"
 
 struct _ViewerApplicationList {
@@ -13,77 +14,6 @@ struct _ViewerApplicationList {
 };
 
 G_DEFINE_FINAL_TYPE(ViewerApplicationList, viewer_application_list, G_TYPE_OBJECT)
-
-static int
-compare_entries(gconstpointer a, gconstpointer b, gpointer unused)
-{
-    return viewer_entry_compare((ViewerEntry *)a, (ViewerEntry *)b);
-}
-
-static int
-compare_applications(gconstpointer a, gconstpointer b, gpointer unused)
-{
-    return viewer_application_compare((ViewerApplication *)a, (ViewerApplication *)b);
-}
-
-/* The position of `item` in a list that is sorted by `compare`, or that at which it has to be
- * inserted. */
-static guint
-find_place(GListStore *store, gpointer item, GCompareDataFunc compare)
-{
-    guint low = 0, high = g_list_model_get_n_items(G_LIST_MODEL(store));
-
-    while (low < high) {
-        const guint middle = low + (high - low) / 2;
-        g_autoptr(GObject) other = g_list_model_get_item(G_LIST_MODEL(store), middle);
-
-        if (compare(other, item, NULL) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* ---- many entries at a time: a list view looks at all its rows after each change of its model */
-
-static void
-insert_all(GListStore *store, gpointer *entries, guint n_entries)
-{
-    for (guint i = 0; i < n_entries;) {
-        const guint at = find_place(store, entries[i], compare_entries);
-        g_autoptr(ViewerEntry) next = g_list_model_get_item(G_LIST_MODEL(store), at);
-        guint end = i + 1;
-
-        while (end < n_entries && (next == NULL || viewer_entry_compare(entries[end], next) < 0))
-            end++;
-        g_list_store_splice(store, at, 0, entries + i, end - i);
-        i = end;
-    }
-}
-
-static gboolean
-is_at(GListStore *store, guint position, gpointer entry)
-{
-    g_autoptr(GObject) there = g_list_model_get_item(G_LIST_MODEL(store), position);
-
-    return (gpointer)there == entry;
-}
-
-static void
-remove_all(GListStore *store, gpointer *entries, guint n_entries)
-{
-    for (guint i = 0; i < n_entries;) {
-        const guint at = find_place(store, entries[i], compare_entries);
-        guint n = 0;
-
-        while (i + n < n_entries && is_at(store, at + n, entries[i + n]))
-            n++;
-        g_return_if_fail(n > 0);
-        g_list_store_splice(store, at, n, NULL, 0);
-        i += n;
-    }
-}
 
 /* By application, in the order of the list. */
 static int
@@ -96,52 +26,29 @@ compare_elements(gconstpointer a, gconstpointer b)
     return of_x != of_y ? viewer_application_compare(of_x, of_y) : viewer_entry_compare(x, y);
 }
 
-/* How many of the entries, from the one at `start` on, are of the same application. */
-static guint
-count_of_application(GPtrArray *entries, guint start)
-{
-    ViewerApplication *application = viewer_entry_get_application(entries->pdata[start]);
-    guint n = 1;
+typedef void (*Change)(GListStore *list, GPtrArray *items, SortedListCompare compare);
 
-    while (start + n < entries->len &&
-           viewer_entry_get_application(entries->pdata[start + n]) == application)
-        n++;
-    return n;
-}
-
+/* Inserts or removes the entries. An application is in the list while it has entries. */
 static void
-add(ViewerApplicationList *self, GPtrArray *entries)
+change(ViewerApplicationList *self, GPtrArray *entries, Change change_list)
 {
-    guint n;
+    guint end;
 
     g_ptr_array_sort(entries, compare_elements);
-    for (guint i = 0; i < entries->len; i += n) {
+    for (guint i = 0; i < entries->len; i = end) {
         ViewerApplication *application = viewer_entry_get_application(entries->pdata[i]);
         GListStore *its = viewer_application_get_entries(application);
-        const gboolean is_new = g_list_model_get_n_items(G_LIST_MODEL(its)) == 0;
+        const gboolean was_listed = g_list_model_get_n_items(G_LIST_MODEL(its)) > 0;
+        g_autoptr(GPtrArray) part = g_ptr_array_new(), one = g_ptr_array_new();
 
-        n = count_of_application(entries, i);
-        insert_all(its, entries->pdata + i, n);
-        if (is_new)
-            g_list_store_insert_sorted(self->applications, application, compare_applications, NULL);
-    }
-}
-
-static void
-drop(ViewerApplicationList *self, GPtrArray *entries)
-{
-    guint n;
-
-    g_ptr_array_sort(entries, compare_elements);
-    for (guint i = 0; i < entries->len; i += n) {
-        ViewerApplication *application = viewer_entry_get_application(entries->pdata[i]);
-        GListStore *its = viewer_application_get_entries(application);
-
-        n = count_of_application(entries, i);
-        remove_all(its, entries->pdata + i, n);
-        if (g_list_model_get_n_items(G_LIST_MODEL(its)) == 0)
-            g_list_store_remove(self->applications,
-                                find_place(self->applications, application, compare_applications));
+        for (end = i;
+             end < entries->len && viewer_entry_get_application(entries->pdata[end]) == application;
+             end++)
+            g_ptr_array_add(part, entries->pdata[end]);
+        change_list(its, part, viewer_entry_compare);
+        g_ptr_array_add(one, application);
+        if (was_listed != (g_list_model_get_n_items(G_LIST_MODEL(its)) > 0))
+            change_list(self->applications, one, viewer_application_compare);
     }
 }
 
@@ -169,8 +76,8 @@ on_items_changed(
     g_hash_table_iter_init(&iter, before);
     while (g_hash_table_iter_next(&iter, &entry, NULL))
         g_ptr_array_add(old, entry);
-    add(self, new);
-    drop(self, old);
+    change(self, new, sorted_list_insert);
+    change(self, old, sorted_list_remove);
 }
 
 ViewerApplicationList *
@@ -197,7 +104,7 @@ viewer_application_list_finalize(GObject *object)
 
     if (self->entries != NULL)
         g_signal_handlers_disconnect_by_data(self->entries, self);
-    drop(self, self->known);
+    change(self, self->known, sorted_list_remove);
     g_ptr_array_unref(self->known);
     g_clear_object(&self->entries);
     g_object_unref(self->applications);

@@ -238,8 +238,9 @@ viewer_application_get_entries(ViewerApplication *self)
 }
 
 int
-viewer_application_compare(ViewerApplication *a, ViewerApplication *b)
+viewer_application_compare(gpointer first, gpointer second)
 {
+    const ViewerApplication *a = first, *b = second;
     int order = g_utf8_collate(a->name, b->name);
 
     return order != 0 ? order : strcmp(a->key, b->key);

@@ -23,4 +23,4 @@ const char *viewer_application_get_name(ViewerApplication *self);
 const char *viewer_application_get_detail(ViewerApplication *self);
 GIcon *viewer_application_get_icon(ViewerApplication *self);
 GListStore *viewer_application_get_entries(ViewerApplication *self);
-int viewer_application_compare(ViewerApplication *a, ViewerApplication *b);
+int viewer_application_compare(gpointer self, gpointer other);

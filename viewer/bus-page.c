@@ -134,7 +134,7 @@ get_rows_below(gpointer item, gpointer unused)
 {
     if (VIEWER_IS_APPLICATION(item))
         return G_LIST_MODEL(g_object_ref(viewer_application_get_entries(item)));
-    if (web_locks_lock_info_get_held(viewer_entry_get_info(item)))
+    if (viewer_entry_get_held(item))
         return g_object_ref(viewer_resource_get_queue(viewer_entry_get_resource(item)));
     return NULL;
 }

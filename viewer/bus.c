@@ -5,18 +5,14 @@
 
 #include <glib/gi18n.h>
 
-#define SERVICE_NAME "org.w3.WebLocks"
-
 struct _ViewerBus {
     GObject parent_instance;
     GBusType type;
     ViewerBusState state;
     char *reason;
     GCancellable *cancellable; /* ends what is under way of this attempt */
-    GDBusConnection *connection;
     WebLocksAgent *agent;
     WebLocksMonitor *monitor;
-    guint name_watch;
 };
 
 G_DEFINE_FINAL_TYPE(ViewerBus, viewer_bus, G_TYPE_OBJECT)
@@ -37,12 +33,10 @@ disconnect(ViewerBus *self)
 {
     g_cancellable_cancel(self->cancellable);
     g_clear_object(&self->cancellable);
-    g_clear_handle_id(&self->name_watch, g_bus_unwatch_name);
-    if (self->connection != NULL)
-        g_signal_handlers_disconnect_by_data(self->connection, self);
+    if (self->agent != NULL)
+        g_signal_handlers_disconnect_by_data(self->agent, self);
     g_clear_object(&self->monitor);
     g_clear_object(&self->agent);
-    g_clear_object(&self->connection);
 }
 
 static gboolean
@@ -76,36 +70,22 @@ begin_monitor(ViewerBus *self)
     web_locks_monitor_new_all_async(self->agent, self->cancellable, on_monitor, self);
 }
 
-/* ---- the service's name */
+/* ---- the agent */
 
-/* The first monitor starts the service. */
+/* After a failed attempt, a service that has started is tried again. */
 static void
-on_name_appeared(GDBusConnection *connection, const char *name, const char *owner, gpointer data)
+on_agent_changed(ViewerBus *self)
 {
-    ViewerBus *self = data;
+    const gboolean is_running = web_locks_agent_get_service_running(self->agent);
 
-    if (self->monitor != NULL)
-        set_state(self, VIEWER_BUS_READY, NULL);
-    else if (self->state == VIEWER_BUS_NO_SERVICE)
+    if (!web_locks_agent_get_connected(self->agent)) {
+        disconnect(self);
+        set_state(self, VIEWER_BUS_NO_BUS, _("The bus has closed the connection."));
+    } else if (self->monitor != NULL) {
+        set_state(self, is_running ? VIEWER_BUS_READY : VIEWER_BUS_RESTARTING, NULL);
+    } else if (is_running && self->state == VIEWER_BUS_NO_SERVICE) {
         begin_monitor(self);
-}
-
-static void
-on_name_vanished(GDBusConnection *connection, const char *name, gpointer data)
-{
-    ViewerBus *self = data;
-
-    if (self->monitor != NULL)
-        set_state(self, VIEWER_BUS_RESTARTING, NULL);
-}
-
-/* ---- the bus */
-
-static void
-on_closed(ViewerBus *self)
-{
-    disconnect(self);
-    set_state(self, VIEWER_BUS_NO_BUS, _("The bus has closed the connection."));
+    }
 }
 
 static void
@@ -113,43 +93,29 @@ on_connected(GObject *source, GAsyncResult *result, gpointer data)
 {
     ViewerBus *self = data;
     g_autoptr(GError) error = NULL;
-    g_autoptr(GDBusConnection) connection =
-        g_dbus_connection_new_for_address_finish(result, &error);
 
+    g_async_initable_init_finish(G_ASYNC_INITABLE(source), result, &error);
     if (is_cancelled(error))
         return;
-    if (connection != NULL)
-        self->agent = web_locks_agent_new_for_connection(connection, &error);
     if (error != NULL) {
         set_state(self, VIEWER_BUS_NO_BUS, error->message);
         return;
     }
-    g_set_object(&self->connection, connection);
-    g_signal_connect_swapped(connection, "closed", G_CALLBACK(on_closed), self);
+    g_signal_connect_swapped(source, "notify::connected", G_CALLBACK(on_agent_changed), self);
+    g_signal_connect_swapped(source, "notify::service-running", G_CALLBACK(on_agent_changed), self);
     begin_monitor(self);
-    self->name_watch =
-        g_bus_watch_name_on_connection(connection, SERVICE_NAME, G_BUS_NAME_WATCHER_FLAGS_NONE,
-                                       on_name_appeared, on_name_vanished, self, NULL);
 }
 
-/* A connection of its own: the one that g_bus_get() shares can't be opened again. */
+/* An agent of its own: an agent whose connection has ended does not connect again. */
 void
 viewer_bus_connect(ViewerBus *self)
 {
-    g_autoptr(GError) error = NULL;
-    g_autofree char *address = g_dbus_address_get_for_bus_sync(self->type, NULL, &error);
-
     disconnect(self);
     self->cancellable = g_cancellable_new();
-    if (address == NULL) {
-        set_state(self, VIEWER_BUS_NO_BUS, error->message);
-        return;
-    }
+    self->agent = web_locks_agent_new(self->type, NULL);
     set_state(self, VIEWER_BUS_CONNECTING, NULL);
-    g_dbus_connection_new_for_address(address,
-                                      G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT |
-                                          G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION,
-                                      NULL, self->cancellable, on_connected, self);
+    g_async_initable_init_async(G_ASYNC_INITABLE(self->agent), G_PRIORITY_DEFAULT,
+                                self->cancellable, on_connected, self);
 }
 
 /* ---- what is known */

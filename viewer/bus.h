@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A connection to one bus and, while the lock service can be reached there, a monitor of all
+/* An agent on one bus and, while the lock service can be reached there, a monitor of all
  * buckets that the user may look at.
  *
- * It owns the connection, the agent and the monitor. It follows restarts of the service by itself;
+ * It owns the agent and the monitor. It follows restarts of the service by itself;
  * after the end of the bus, viewer_bus_connect() has to be called again. */
 
 #pragma once

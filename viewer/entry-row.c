@@ -154,7 +154,8 @@ viewer_entry_row_new(ViewerEntry *entry, GBusType bus_type)
     self->entry = g_object_ref(entry);
     self->bus_type = bus_type;
     self->timer = g_timeout_add_seconds(1, on_second, self);
-    g_signal_connect_object(entry, "changed", G_CALLBACK(show), self, G_CONNECT_SWAPPED);
+    g_signal_connect_object(viewer_entry_get_info(entry), "notify", G_CALLBACK(show), self,
+                            G_CONNECT_SWAPPED);
     show(self);
     return GTK_WIDGET(self);
 }

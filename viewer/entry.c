@@ -23,13 +23,12 @@ struct _ViewerEntry {
     ViewerResource *resource;
     ViewerApplication *application;
     WebLocksLockInfo *info;
+    gboolean is_held;
     guint64 serial; /* in the order of creation */
 };
 
 G_DEFINE_FINAL_TYPE(ViewerResource, viewer_resource, G_TYPE_OBJECT)
 G_DEFINE_FINAL_TYPE(ViewerEntry, viewer_entry, G_TYPE_OBJECT)
-
-static guint changed_signal;
 
 /* ---- resources */
 
@@ -154,17 +153,7 @@ viewer_resource_init(ViewerResource *self)
 static GListStore *
 get_list(ViewerEntry *self)
 {
-    return web_locks_lock_info_get_held(self->info) ? self->resource->holders
-                                                    : self->resource->queue;
-}
-
-static int
-compare_positions(gconstpointer a, gconstpointer b, gpointer unused)
-{
-    const guint position_a = web_locks_lock_info_get_position(((const ViewerEntry *)a)->info);
-    const guint position_b = web_locks_lock_info_get_position(((const ViewerEntry *)b)->info);
-
-    return position_a < position_b ? -1 : position_a > position_b;
+    return self->is_held ? self->resource->holders : self->resource->queue;
 }
 
 ViewerEntry *
@@ -176,8 +165,9 @@ viewer_entry_new(ViewerResource *resource, WebLocksLockInfo *info)
     self->resource = g_object_ref(resource);
     self->application = viewer_application_of(info);
     self->info = g_object_ref(info);
+    self->is_held = web_locks_lock_info_get_held(info);
     self->serial = ++serial;
-    g_list_store_insert_sorted(get_list(self), self, compare_positions, NULL);
+    g_list_store_append(get_list(self), self);
     return self;
 }
 
@@ -190,19 +180,16 @@ viewer_entry_end(ViewerEntry *self)
         g_list_store_remove(get_list(self), position);
 }
 
-void
-viewer_entry_set_info(ViewerEntry *self, WebLocksLockInfo *info)
-{
-    g_return_if_fail(web_locks_lock_info_get_held(self->info) ==
-                     web_locks_lock_info_get_held(info));
-    if (g_set_object(&self->info, info))
-        g_signal_emit(self, changed_signal, 0);
-}
-
 WebLocksLockInfo *
 viewer_entry_get_info(ViewerEntry *self)
 {
     return self->info;
+}
+
+gboolean
+viewer_entry_get_held(ViewerEntry *self)
+{
+    return self->is_held;
 }
 
 ViewerResource *
@@ -220,23 +207,20 @@ viewer_entry_get_application(ViewerEntry *self)
 void
 viewer_entry_update_evidence(ViewerEntry *self)
 {
-    g_autofree char *before = g_strdup(web_locks_lock_info_get_evidence_text(self->info));
-
     web_locks_monitor_update_evidence(self->resource->monitor, self->info);
-    if (!g_str_equal(before, web_locks_lock_info_get_evidence_text(self->info)))
-        g_signal_emit(self, changed_signal, 0);
 }
 
 int
-viewer_entry_compare(ViewerEntry *a, ViewerEntry *b)
+viewer_entry_compare(gpointer first, gpointer second)
 {
+    const ViewerEntry *a = first, *b = second;
     int order = strcmp(web_locks_manager_get_bucket(a->resource->manager),
                        web_locks_manager_get_bucket(b->resource->manager));
 
     if (order == 0)
         order = strcmp(a->resource->name, b->resource->name);
     if (order == 0)
-        order = web_locks_lock_info_get_held(b->info) - web_locks_lock_info_get_held(a->info);
+        order = b->is_held - a->is_held;
     if (order == 0)
         order = a->serial < b->serial ? -1 : a->serial > b->serial;
     return order;
@@ -278,8 +262,6 @@ static void
 viewer_entry_class_init(ViewerEntryClass *class)
 {
     G_OBJECT_CLASS(class)->finalize = viewer_entry_finalize;
-    changed_signal = g_signal_new("changed", VIEWER_TYPE_ENTRY, G_SIGNAL_RUN_LAST, 0, NULL, NULL,
-                                  NULL, G_TYPE_NONE, 0);
 }
 
 static void

@@ -7,8 +7,8 @@
  * or one pending request for it. Both are created by the lock table (lock-table.h). An entry refers
  * to its resource, and the resource has its entries in two lists, until viewer_resource_clear().
  *
- * An entry exists from the request or grant to the end of it. When its details change, such as the
- * position in the queue, it emits the signal "changed". */
+ * An entry exists from the request to its end or grant, or from the grant to the end of the lock.
+ * Its details, such as the position in the queue, are properties of its WebLocksLockInfo. */
 
 #pragma once
 
@@ -41,18 +41,19 @@ void viewer_resource_clear(ViewerResource *self);
 guint viewer_resource_hash(gconstpointer self);
 gboolean viewer_resource_equal(gconstpointer self, gconstpointer other);
 
-/* Adds the entry to the resource's holders or queue. */
+/* Adds the entry to the end of the resource's holders or queue. */
 ViewerEntry *viewer_entry_new(ViewerResource *resource, WebLocksLockInfo *info);
 /* Removes it from there. */
 void viewer_entry_end(ViewerEntry *self);
-/* `info` is about the same lock or request as the one before. */
-void viewer_entry_set_info(ViewerEntry *self, WebLocksLockInfo *info);
+/* The entry of a request and that of its lock have the same one. */
 WebLocksLockInfo *viewer_entry_get_info(ViewerEntry *self);
+/* Whether this is a held lock. */
+gboolean viewer_entry_get_held(ViewerEntry *self);
 ViewerResource *viewer_entry_get_resource(ViewerEntry *self);
 ViewerApplication *viewer_entry_get_application(ViewerEntry *self);
 /* Looks now for evidence that the holder is stuck; nothing happens for a request. */
 void viewer_entry_update_evidence(ViewerEntry *self);
 /* A total order, by bucket and name, that stays the same for as long as both exist. */
-int viewer_entry_compare(ViewerEntry *a, ViewerEntry *b);
+int viewer_entry_compare(gpointer self, gpointer other);
 /* Whether `words`, in lower case, occurs in what a user may look for. */
 gboolean viewer_entry_matches(ViewerEntry *self, const char *words);

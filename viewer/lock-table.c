@@ -23,25 +23,7 @@ struct _ViewerLockTable {
 
 G_DEFINE_FINAL_TYPE(ViewerLockTable, viewer_lock_table, G_TYPE_OBJECT)
 
-/* ---- locks and resources */
-
-static guint
-hash_info(gconstpointer info)
-{
-    const guint64 id = web_locks_lock_info_get_id((WebLocksLockInfo *)info);
-
-    return g_int64_hash(&id) ^
-           g_str_hash(web_locks_lock_info_get_client_id((WebLocksLockInfo *)info));
-}
-
-static gboolean
-is_same_lock(gconstpointer a, gconstpointer b)
-{
-    return web_locks_lock_info_get_id((WebLocksLockInfo *)a) ==
-               web_locks_lock_info_get_id((WebLocksLockInfo *)b) &&
-           g_str_equal(web_locks_lock_info_get_client_id((WebLocksLockInfo *)a),
-                       web_locks_lock_info_get_client_id((WebLocksLockInfo *)b));
-}
+/* ---- entries and resources */
 
 void
 viewer_lock_table_pin(ViewerLockTable *self, ViewerResource *resource)
@@ -72,35 +54,19 @@ add_entry(ViewerLockTable *self, WebLocksLockInfo *info)
     }
     entry = viewer_entry_new(known, info);
     if (self->is_filled)
-        viewer_history_add(self->history,
-                           web_locks_lock_info_get_held(info) ? VIEWER_EVENT_GRANTED
-                                                              : VIEWER_EVENT_WAITING,
-                           entry);
+        viewer_history_add(
+            self->history,
+            viewer_entry_get_held(entry) ? VIEWER_EVENT_GRANTED : VIEWER_EVENT_WAITING, entry);
     return entry;
 }
 
-/* Whether this request ends because it has been granted: the monitor changes the held locks first.
- */
-static gboolean
-is_granted(ViewerEntry *request)
-{
-    GListModel *holders = viewer_resource_get_holders(viewer_entry_get_resource(request));
-
-    for (guint i = 0; i < g_list_model_get_n_items(holders); i++) {
-        g_autoptr(ViewerEntry) holder = g_list_model_get_item(holders, i);
-
-        if (is_same_lock(viewer_entry_get_info(holder), viewer_entry_get_info(request)))
-            return TRUE;
-    }
-    return FALSE;
-}
-
+/* A request whose item is held now has ended because it was granted. */
 static void
 end_entry(ViewerLockTable *self, ViewerEntry *entry)
 {
-    if (web_locks_lock_info_get_held(viewer_entry_get_info(entry)))
+    if (viewer_entry_get_held(entry))
         viewer_history_add(self->history, VIEWER_EVENT_RELEASED, entry);
-    else if (!is_granted(entry))
+    else if (!web_locks_lock_info_get_held(viewer_entry_get_info(entry)))
         viewer_history_add(self->history, VIEWER_EVENT_GONE, entry);
     viewer_entry_end(entry);
     if (viewer_resource_is_idle(viewer_entry_get_resource(entry)) &&
@@ -110,96 +76,23 @@ end_entry(ViewerLockTable *self, ViewerEntry *entry)
 
 /* ---- following the monitor */
 
-/* Removes those of the `removed` entries at `position` that are not in `now`, last ones first.
- * Returns how many stay. */
-static guint
-remove_old(GListStore *entries, guint position, guint removed, GPtrArray *now)
-{
-    g_autoptr(GHashTable) staying = g_hash_table_new(NULL, NULL);
-    guint n_run = 0, n_staying = removed;
-
-    for (guint i = 0; i < now->len; i++)
-        g_hash_table_add(staying, now->pdata[i]);
-    for (guint i = removed; i-- > 0;) {
-        g_autoptr(GObject) entry = g_list_model_get_item(G_LIST_MODEL(entries), position + i);
-        const gboolean stays = g_hash_table_contains(staying, entry);
-
-        if (!stays)
-            n_run++;
-        if (n_run > 0 && (stays || i == 0)) {
-            g_list_store_splice(entries, stays ? position + i + 1 : position, n_run, NULL, 0);
-            n_staying -= n_run;
-            n_run = 0;
-        }
-    }
-    return n_staying;
-}
-
-/* Replaces `removed` entries at `position` by those in `now`. Those that stay are not touched, so
- * that the list does not lose its scroll position or what is expanded, and shows only what is new.
- */
-static void
-splice(GListStore *entries, guint position, guint removed, GPtrArray *now)
-{
-    guint n_left = remove_old(entries, position, removed, now);
-
-    for (guint i = 0; i < now->len;) {
-        g_autoptr(GObject) next =
-            n_left > 0 ? g_list_model_get_item(G_LIST_MODEL(entries), position + i) : NULL;
-        guint end = i;
-
-        while (end < now->len && now->pdata[end] != (gpointer)next)
-            end++;
-        if (end == now->len && n_left > 0) {
-            /* In another order, which does not happen. */
-            g_list_store_splice(entries, position + i, n_left, now->pdata + i, now->len - i);
-            return;
-        }
-        if (end > i)
-            g_list_store_splice(entries, position + i, 0, now->pdata + i, end - i);
-        i = end;
-        if (n_left > 0) {
-            n_left--;
-            i++;
-        }
-    }
-}
-
 static void
 on_items_changed(Side *side, guint position, guint removed, guint added, GListModel *infos)
 {
-    g_autoptr(GHashTable) before =
-        g_hash_table_new_full(hash_info, is_same_lock, NULL, g_object_unref);
-    g_autoptr(GPtrArray) now = g_ptr_array_new_with_free_func(g_object_unref);
-    GHashTableIter iter;
-    gpointer entry;
+    g_autoptr(GPtrArray) entries = g_ptr_array_new_with_free_func(g_object_unref);
 
     for (guint i = 0; i < removed; i++) {
-        ViewerEntry *old = g_list_model_get_item(G_LIST_MODEL(side->entries), position + i);
+        g_autoptr(ViewerEntry) entry =
+            g_list_model_get_item(G_LIST_MODEL(side->entries), position + i);
 
-        g_hash_table_insert(before, viewer_entry_get_info(old), old);
-    }
-    for (guint i = 0; i < added; i++) {
-        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(infos, position + i);
-        gpointer key, known;
-
-        if (g_hash_table_steal_extended(before, info, &key, &known)) {
-            viewer_entry_set_info(known, info);
-            g_ptr_array_add(now, known);
-        } else {
-            g_ptr_array_add(now, NULL);
-        }
-    }
-    g_hash_table_iter_init(&iter, before);
-    while (g_hash_table_iter_next(&iter, NULL, &entry))
         end_entry(side->table, entry);
+    }
     for (guint i = 0; i < added; i++) {
         g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(infos, position + i);
 
-        if (now->pdata[i] == NULL)
-            now->pdata[i] = add_entry(side->table, info);
+        g_ptr_array_add(entries, add_entry(side->table, info));
     }
-    splice(side->entries, position, removed, now);
+    g_list_store_splice(side->entries, position, removed, entries->pdata, added);
 }
 
 static void

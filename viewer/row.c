@@ -24,8 +24,8 @@ struct _ViewerRow {
     GtkWidget *next;
 
     GtkTreeListRow *row;
-    GObject *item;    /* of the row: its changes are followed */
-    GListModel *list; /* the entries of an application: likewise */
+    GObject *item;
+    gpointer followed; /* the entries of an application, or the info of an entry; borrowed */
     guint timer;
 };
 
@@ -87,7 +87,7 @@ static void
 show_application(ViewerRow *self)
 {
     ViewerApplication *application = VIEWER_APPLICATION(self->item);
-    const guint n = g_list_model_get_n_items(self->list);
+    const guint n = g_list_model_get_n_items(self->followed);
     g_autofree char *count =
         g_strdup_printf(g_dngettext(NULL, "%u lock or request", "%u locks and requests", n), n);
 
@@ -175,13 +175,11 @@ static void
 clear(ViewerRow *self)
 {
     g_clear_handle_id(&self->timer, g_source_remove);
-    if (self->list != NULL)
-        g_signal_handlers_disconnect_by_data(self->list, self);
-    if (self->item != NULL)
-        g_signal_handlers_disconnect_by_data(self->item, self);
+    if (self->followed != NULL)
+        g_signal_handlers_disconnect_by_data(self->followed, self);
     if (self->row != NULL)
         g_signal_handlers_disconnect_by_data(self->row, self);
-    self->list = NULL;
+    self->followed = NULL;
     g_clear_object(&self->item);
     g_clear_object(&self->row);
 }
@@ -191,8 +189,8 @@ set_application(ViewerRow *self)
 {
     g_signal_connect_swapped(self->row, "notify::expanded", G_CALLBACK(show_arrow), self);
     show_arrow(self);
-    self->list = G_LIST_MODEL(viewer_application_get_entries(VIEWER_APPLICATION(self->item)));
-    g_signal_connect_swapped(self->list, "items-changed", G_CALLBACK(show_application), self);
+    self->followed = viewer_application_get_entries(VIEWER_APPLICATION(self->item));
+    g_signal_connect_swapped(self->followed, "items-changed", G_CALLBACK(show_application), self);
     gtk_widget_add_css_class(GTK_WIDGET(self->title), "heading");
     show_application(self);
 }
@@ -200,7 +198,8 @@ set_application(ViewerRow *self)
 static void
 set_entry(ViewerRow *self)
 {
-    g_signal_connect_swapped(self->item, "changed", G_CALLBACK(show_entry), self);
+    self->followed = viewer_entry_get_info(VIEWER_ENTRY(self->item));
+    g_signal_connect_swapped(self->followed, "notify", G_CALLBACK(show_entry), self);
     gtk_accessible_reset_state(get_item_widget(self), GTK_ACCESSIBLE_STATE_EXPANDED);
     gtk_widget_remove_css_class(GTK_WIDGET(self->title), "heading");
     self->timer = g_timeout_add_seconds(1, on_second, self);

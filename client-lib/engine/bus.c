@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "client-lib/engine/bus-stream.h"
-#include "client-lib/engine/process.h"
 #include "client-lib/error-private.h"
 #include "common/bus-names.h"
 
@@ -20,24 +19,12 @@
 /* How much may be queued for the bus before method calls of other clients get no reply. */
 #define REPLY_BYTES_MAX 65536
 
-/* The data of the message filter, which runs in GDBus's worker thread. */
-typedef struct {
-    Session *session;
-    Bus *bus; /* NULL: ended */
-} Listener;
-
 struct Bus {
     Session *session;
     const BusFuncs *funcs;
     gpointer data;
 
-    BusStream *stream;           /* owned, or NULL */
-    GDBusConnection *connection; /* of the application, or NULL */
-    guint filter;
-    gulong closed_handler;
-    int guarded_fd; /* of `connection`; -1: none */
-    Listener *listener;
-
+    BusStream *stream; /* NULL: closed */
     gboolean is_connected;
     char *unique_name;
     char *owner;
@@ -55,8 +42,6 @@ struct BusCall {
     gpointer data;
 };
 
-static void end(Bus *self, const GError *error);
-
 /* ---- calls */
 
 static void
@@ -72,9 +57,12 @@ call_finish(BusCall *call, BusOutcome outcome, GDBusMessage *reply, const GError
 static void
 on_call_expired(gpointer data)
 {
-    g_autoptr(GError) error = error_new_unavailable(_("the call timed out"));
+    BusCall *call = data;
+    g_autoptr(GError) error =
+        error_new_unavailable(call->is_of_driver ? _("the bus has not answered in time")
+                                                 : _("it has not answered in time"));
 
-    call_finish(data, BUS_TIMED_OUT, NULL, error);
+    call_finish(call, BUS_TIMED_OUT, NULL, error);
 }
 
 void
@@ -90,28 +78,11 @@ bus_call_forget(BusCall *call)
     call_finish(call, BUS_ENDED, NULL, NULL);
 }
 
-static gboolean
-send_message(Bus *self, GDBusMessage *message, guint32 *out_serial)
-{
-    if (self->stream != NULL) {
-        *out_serial = ++self->last_serial;
-        g_dbus_message_set_serial(message, *out_serial);
-        bus_stream_send(self->stream, message);
-        return TRUE;
-    }
-    return self->connection != NULL &&
-           g_dbus_connection_send_message(self->connection, message, G_DBUS_SEND_MESSAGE_FLAGS_NONE,
-                                          (volatile guint32 *)out_serial, NULL);
-}
-
-/* The application has closed its connection, perhaps before this Bus got it. */
 static void
-on_send_failed(gpointer data)
+send_message(Bus *self, GDBusMessage *message)
 {
-    const BusCall *call = data;
-    g_autoptr(GError) error = error_new_unavailable(_("the connection to the bus ended"));
-
-    end(call->bus, error);
+    g_dbus_message_set_serial(message, ++self->last_serial);
+    bus_stream_send(self->stream, message);
 }
 
 /* `answered` is never called before this function returns. */
@@ -126,11 +97,8 @@ send_call(Bus *self, GDBusMessage *message, gint64 timeout_us, BusAnswered answe
     call->data = data;
     call->timer.data = call;
     call->timer.expired = on_call_expired;
-    if (!send_message(self, message, &call->serial)) {
-        call->serial = G_MAXUINT32 - self->last_serial++; /* GDBus counts from 1 */
-        call->timer.expired = on_send_failed;
-        timeout_us = 1;
-    }
+    send_message(self, message);
+    call->serial = self->last_serial;
     g_hash_table_insert(self->calls, GUINT_TO_POINTER(call->serial), call);
     if (timeout_us > 0)
         session_start_timer(self->session, &call->timer, now_us + timeout_us);
@@ -285,18 +253,15 @@ static void
 take_call(Bus *self, GDBusMessage *call)
 {
     g_autoptr(GDBusMessage) reply = NULL;
-    guint32 serial;
 
-    if (!can_reply(call))
-        return;
-    if (self->stream != NULL && bus_stream_get_queue_bytes(self->stream) > REPLY_BYTES_MAX)
+    if (!can_reply(call) || bus_stream_get_queue_bytes(self->stream) > REPLY_BYTES_MAX)
         return;
     if (g_strcmp0(g_dbus_message_get_member(call), "Ping") == 0)
         reply = g_dbus_message_new_method_reply(call);
     else
         reply = g_dbus_message_new_method_error_literal(call, BUS_ERROR_UNKNOWN_METHOD,
                                                         "this connection has no objects");
-    send_message(self, reply, &serial);
+    send_message(self, reply);
 }
 
 static BusCall *
@@ -316,6 +281,8 @@ on_message(GDBusMessage *message, gpointer data)
 
     if (self->is_connected)
         self->funcs->arriving(self->data);
+    if (self->stream == NULL)
+        return;
     switch (g_dbus_message_get_message_type(message)) {
     case G_DBUS_MESSAGE_TYPE_METHOD_RETURN:
     case G_DBUS_MESSAGE_TYPE_ERROR:
@@ -369,33 +336,12 @@ finish_calls(Bus *self, const GError *error)
     }
 }
 
-static void
-stop_listening(Bus *self)
-{
-    guint32 serial;
-    g_autoptr(GDBusMessage) message = g_dbus_message_new_method_call(
-        BUS_DRIVER_NAME, BUS_DRIVER_PATH, BUS_DRIVER_INTERFACE, "RemoveMatch");
-
-    g_dbus_message_set_flags(message, G_DBUS_MESSAGE_FLAGS_NO_REPLY_EXPECTED);
-    g_dbus_message_set_body(message, g_variant_new("(s)", OWNER_RULE));
-    send_message(self, message, &serial);
-    self->listener->bus = NULL;
-    g_dbus_connection_remove_filter(self->connection, self->filter);
-    g_signal_handler_disconnect(self->connection, self->closed_handler);
-    if (self->guarded_fd >= 0)
-        process_unguard_fd(self->guarded_fd);
-    self->guarded_fd = -1;
-    g_clear_object(&self->connection);
-}
-
 void
 bus_close(Bus *self, const GError *error)
 {
     self->is_connected = FALSE;
     g_clear_pointer(&self->owner, g_free);
     g_clear_pointer(&self->stream, bus_stream_free);
-    if (self->connection != NULL)
-        stop_listening(self);
     finish_calls(self, error);
 }
 
@@ -493,115 +439,6 @@ bus_connect(Bus *self, GBusType bus_type, const char *address, GError **error)
     return TRUE;
 }
 
-/* ---- a borrowed connection */
-
-static void
-listener_clear(gpointer data)
-{
-    session_unref(((Listener *)data)->session);
-}
-
-static void
-listener_unref(gpointer data)
-{
-    g_atomic_rc_box_release_full(data, listener_clear);
-}
-
-static void
-listener_unref_by_closure(gpointer data, GClosure *closure)
-{
-    listener_unref(data);
-}
-
-/* Whether the message may belong to this Bus. Called without the session lock. */
-static gboolean
-is_of_interest(GDBusMessage *message)
-{
-    switch (g_dbus_message_get_message_type(message)) {
-    case G_DBUS_MESSAGE_TYPE_METHOD_RETURN:
-    case G_DBUS_MESSAGE_TYPE_ERROR:
-        return TRUE;
-    case G_DBUS_MESSAGE_TYPE_SIGNAL:
-        return is_owner_changed(message) || is_lock_signal(message);
-    case G_DBUS_MESSAGE_TYPE_METHOD_CALL:
-    case G_DBUS_MESSAGE_TYPE_INVALID:
-    default:
-        return FALSE;
-    }
-}
-
-/* Called in GDBus's worker thread for each incoming message, in order. Signals are also passed to
- * the application; replies to our calls are not. */
-static GDBusMessage *
-filter(GDBusConnection *connection, GDBusMessage *message, gboolean incoming, gpointer data)
-{
-    Listener *listener = data;
-    const gboolean is_reply =
-        g_dbus_message_get_message_type(message) != G_DBUS_MESSAGE_TYPE_SIGNAL;
-    gboolean is_ours = FALSE;
-
-    if (!incoming || !is_of_interest(message))
-        return message;
-    session_enter(listener->session);
-    if (listener->bus != NULL) {
-        is_ours = is_reply && find_call(listener->bus, message) != NULL;
-        if (is_ours || !is_reply)
-            on_message(message, listener->bus);
-    }
-    session_leave(listener->session);
-    if (is_ours)
-        g_clear_object(&message);
-    return message;
-}
-
-static void
-on_closed(GDBusConnection *connection,
-          gboolean remote_peer_vanished,
-          GError *closed_error,
-          gpointer data)
-{
-    Listener *listener = data;
-
-    session_enter(listener->session);
-    if (listener->bus != NULL) {
-        g_autoptr(GError) error = error_new_unavailable(_("the connection to the bus ended"));
-
-        end(listener->bus, error);
-    }
-    session_leave(listener->session);
-}
-
-static Listener *
-listener_new(Bus *self)
-{
-    Listener *listener = g_atomic_rc_box_new0(Listener);
-
-    listener->session = session_ref(self->session);
-    listener->bus = self;
-    return listener;
-}
-
-void
-bus_borrow(Bus *self, GDBusConnection *connection)
-{
-    GIOStream *stream = g_dbus_connection_get_stream(connection);
-
-    self->connection = g_object_ref(connection);
-    if (G_IS_SOCKET_CONNECTION(stream)) {
-        self->guarded_fd =
-            g_socket_get_fd(g_socket_connection_get_socket(G_SOCKET_CONNECTION(stream)));
-        process_guard_fd(self->guarded_fd);
-    }
-    g_free(self->unique_name); /* of an earlier attempt */
-    self->unique_name = g_strdup(g_dbus_connection_get_unique_name(connection));
-    self->listener = listener_new(self);
-    self->filter = g_dbus_connection_add_filter(connection, filter, self->listener, listener_unref);
-    self->closed_handler = g_signal_connect_data(connection, "closed", G_CALLBACK(on_closed),
-                                                 g_atomic_rc_box_acquire(self->listener),
-                                                 listener_unref_by_closure, G_CONNECT_DEFAULT);
-    follow_owner(self);
-}
-
 /* ---- properties */
 
 gboolean
@@ -613,9 +450,6 @@ bus_is_connected(const Bus *self)
 gboolean
 bus_passes_fds(const Bus *self)
 {
-    if (self->connection != NULL)
-        return (g_dbus_connection_get_capabilities(self->connection) &
-                G_DBUS_CAPABILITY_FLAGS_UNIX_FD_PASSING) != 0;
     return self->stream != NULL && bus_stream_passes_fds(self->stream);
 }
 
@@ -639,7 +473,6 @@ bus_new(Session *session, const BusFuncs *funcs, gpointer data)
     self->session = session;
     self->funcs = funcs;
     self->data = data;
-    self->guarded_fd = -1;
     self->calls = g_hash_table_new(NULL, NULL);
     return self;
 }

@@ -4,9 +4,8 @@
 /* The bus connection of an agent: method calls and their replies, signals of the lock service, and
  * the owner of the service's name.
  *
- * The connection is either a BusStream, which the Bus owns, or a GDBusConnection that it shares
- * with the application. A reply is accepted only from the owner of the service's name or from the
- * bus itself. All functions are called with the session lock held. */
+ * A reply is accepted only from the owner of the service's name or from the bus itself. All
+ * functions are called with the session lock held. */
 
 #pragma once
 
@@ -46,10 +45,7 @@ void bus_free(Bus *self);
 /* Opens a connection. Afterwards funcs.connected or funcs.ended is called. */
 gboolean bus_connect(Bus *self, GBusType bus_type, const char *address, GError **error);
 
-/* Uses an open connection of the application. Afterwards funcs.connected is called. */
-void bus_borrow(Bus *self, GDBusConnection *connection);
-
-/* Unanswered calls fail with `error`. A borrowed connection stays open. */
+/* Unanswered calls fail with `error`. */
 void bus_close(Bus *self, const GError *error);
 
 gboolean bus_is_connected(const Bus *self);
@@ -68,8 +64,8 @@ typedef void (*BusAnswered)(BusOutcome outcome,
                             const GError *error,
                             gpointer data);
 
-/* Calls a method of the lock service, which starts the service if it is not running. `body` is a
- * tuple or NULL. With a `timeout_us` of 0 the call does not time out. */
+/* Calls a method of the lock service, which starts the service if it is not running. The Bus must
+ * be connected. `body` is a tuple or NULL. With a `timeout_us` of 0 the call does not time out. */
 BusCall *bus_call(Bus *self,
                   const char *path,
                   const char *interface,

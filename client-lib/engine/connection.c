@@ -24,7 +24,6 @@ struct Connection {
     Session *session; /* owned; its `unused` function frees the connection */
     GBusType bus_type;
     char *address;
-    GDBusConnection *borrowed;
 
     int state;       /* a State; read atomically, written with the session lock held */
     char *client_id; /* read atomically */
@@ -34,8 +33,7 @@ struct Connection {
     GQueue connects;      /* of Connect */
     gboolean is_prepared; /* open a socket as soon as the service's name has an owner */
 
-    guint n_owner_changes;
-    GQueue watches; /* of ConnectionWatch */
+    GQueue subscriptions; /* of SignalSubscription */
 
     void (*changed)(gpointer data);
     gpointer changed_data;
@@ -90,8 +88,7 @@ connection_is_connected(Connection *self)
         session_catch_up(self->session);
     state = get_state(self);
     session_leave(self->session);
-    return state == STATE_OPEN || (self->borrowed != NULL && state <= STATE_OPEN &&
-                                   !g_dbus_connection_is_closed(self->borrowed));
+    return state == STATE_OPEN;
 }
 
 gboolean
@@ -136,101 +133,41 @@ connection_set_changed(Connection *self,
 }
 
 static void
-set_state(Connection *self, State state)
+notify_changed(Connection *self)
 {
-    g_atomic_int_set(&self->state, (int)state);
-    if (state != STATE_CONNECTING && self->changed != NULL)
+    if (self->changed != NULL)
         self->changed(self->changed_data);
 }
 
-static gboolean
-is_of_all_buckets(const ConnectionWatch *watch)
+static void
+set_state(Connection *self, State state)
 {
-    return strcmp(watch->path, BUS_SERVICE_PATH) == 0;
+    g_atomic_int_set(&self->state, (int)state);
+    if (state != STATE_CONNECTING)
+        notify_changed(self);
+}
+
+static gboolean
+is_of_all_buckets(const SignalSubscription *subscription)
+{
+    return strcmp(subscription->path, BUS_SERVICE_PATH) == 0;
 }
 
 /* `signal` and the resource name that it is about; NULL: it concerns all. */
 static void
-notify_watches(Connection *self, GDBusMessage *signal, const char *name)
+notify_subscribers(Connection *self, GDBusMessage *signal, const char *name)
 {
     const char *path = signal != NULL ? g_dbus_message_get_path(signal) : NULL;
 
-    for (GList *link = self->watches.head; link != NULL; link = link->next) {
-        const ConnectionWatch *watch = link->data;
+    for (GList *link = self->subscriptions.head; link != NULL; link = link->next) {
+        const SignalSubscription *subscription = link->data;
 
-        if (path != NULL && !is_of_all_buckets(watch) && strcmp(watch->path, path) != 0)
+        if (path != NULL && !is_of_all_buckets(subscription) &&
+            strcmp(subscription->path, path) != 0)
             continue;
-        if (name == NULL || watch->name == NULL || strcmp(watch->name, name) == 0)
-            watch->changed(signal, watch->data);
+        if (name == NULL || subscription->name == NULL || strcmp(subscription->name, name) == 0)
+            subscription->changed(signal, subscription->data);
     }
-}
-
-/* ---- closed connections whose agent has not ended
- *
- * Closing the library's own connection to the bus ends the agent. A borrowed connection stays open,
- * so END has to be sent to the service, which may not be running, or may end before it has
- * processed it. Until END is answered, the Connection is in the list `lingering`. When a new agent
- * begins to use the same bus connection meanwhile, that agent takes over: its first message is END.
- * The code that removes a Connection from the list removes its last session user. */
-
-/* Protected by PROCESS_MUTEX_LINGERING. */
-static GPtrArray *lingering; /* of Connection */
-
-static gboolean
-take_from_lingering(Connection *self)
-{
-    gboolean is_taken;
-
-    process_lock(PROCESS_MUTEX_LINGERING);
-    is_taken = lingering != NULL && g_ptr_array_remove_fast(lingering, self);
-    process_unlock(PROCESS_MUTEX_LINGERING);
-    return is_taken;
-}
-
-static void
-start_to_linger(Connection *self)
-{
-    session_add_user(self->session);
-    process_lock(PROCESS_MUTEX_LINGERING);
-    if (lingering == NULL)
-        lingering = g_ptr_array_new();
-    g_ptr_array_add(lingering, self);
-    process_unlock(PROCESS_MUTEX_LINGERING);
-    recovery_need(lock_table_get_recovery(self->table));
-}
-
-static void
-stop_lingering(Connection *self)
-{
-    g_autoptr(GError) error = error_new_unavailable(_("the agent has ended"));
-
-    recovery_close(lock_table_get_recovery(self->table));
-    bus_close(self->bus, error);
-    session_remove_user(self->session);
-}
-
-/* Takes over from a lingering connection on the same bus connection. Returns whether there was
- * one. */
-static gboolean
-take_over(GDBusConnection *bus)
-{
-    Connection *other = NULL;
-    Session *session;
-    gboolean is_needed;
-
-    process_lock(PROCESS_MUTEX_LINGERING);
-    for (guint i = 0; lingering != NULL && other == NULL && i < lingering->len; i++)
-        if (((Connection *)lingering->pdata[i])->borrowed == bus)
-            other = g_ptr_array_remove_index_fast(lingering, i);
-    process_unlock(PROCESS_MUTEX_LINGERING);
-    if (other == NULL || !session_is_of_this_process(other->session))
-        return FALSE;
-    session = other->session;
-    session_enter(session);
-    is_needed = lock_table_is_needed(other->table);
-    stop_lingering(other);
-    session_leave(session);
-    return is_needed;
 }
 
 /* ---- connecting */
@@ -271,11 +208,7 @@ open_bus(Connection *self, GError **error)
         return FALSE;
     if (get_state(self) != STATE_NEW)
         return TRUE;
-    if (self->borrowed != NULL) {
-        if (take_over(self->borrowed))
-            lock_table_end_other(self->table);
-        bus_borrow(self->bus, self->borrowed);
-    } else if (!bus_connect(self->bus, self->bus_type, self->address, error)) {
+    if (!bus_connect(self->bus, self->bus_type, self->address, error)) {
         g_autofree char *why = error != NULL ? g_strdup((*error)->message) : NULL;
 
         g_clear_error(error);
@@ -283,8 +216,6 @@ open_bus(Connection *self, GError **error)
         return FALSE;
     }
     set_state(self, STATE_CONNECTING);
-    if (lock_table_is_ending(self->table))
-        recovery_need(lock_table_get_recovery(self->table));
     return TRUE;
 }
 
@@ -383,27 +314,17 @@ end(Connection *self, State state, PacketReason reason, const GError *error)
     recovery_close(lock_table_get_recovery(self->table));
     finish_all(self, reason, error);
     bus_close(self->bus, error);
-    notify_watches(self, NULL, NULL);
+    notify_subscribers(self, NULL, NULL);
 }
 
-/* ---- closing by the application */
-
+/* The agent ends in the service when the bus reports the end of its connection. */
 static void
 close_connection(Connection *self)
 {
     g_autoptr(GError) error =
-        g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT, _("the agent was closed"));
+        g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_CLOSED, _("the agent was closed"));
 
-    lock_table_end(self->table);
-    if (self->borrowed == NULL || get_state(self) == STATE_GONE ||
-        !lock_table_is_ending(self->table)) {
-        end(self, STATE_CLOSED, PACKET_REASON_TERMINATED, error);
-        return;
-    }
-    set_state(self, STATE_CLOSED);
-    finish_all(self, PACKET_REASON_TERMINATED, error);
-    notify_watches(self, NULL, NULL);
-    start_to_linger(self);
+    end(self, STATE_CLOSED, PACKET_REASON_TERMINATED, error);
 }
 
 void
@@ -425,10 +346,6 @@ on_bus_connected(gpointer data)
     Connection *self = data;
     Recovery *recovery = lock_table_get_recovery(self->table);
 
-    if (get_state(self) == STATE_CLOSED) { /* it is in `lingering` */
-        recovery_connected(recovery);
-        return;
-    }
     if (self->client_id == NULL)
         g_atomic_pointer_set(&self->client_id, g_strdup(bus_get_unique_name(self->bus)));
     set_state(self, STATE_OPEN);
@@ -444,10 +361,11 @@ on_owner_changed(gpointer data)
 {
     Connection *self = data;
 
-    self->n_owner_changes++;
     recovery_owner_changed(lock_table_get_recovery(self->table));
+    /* Calls of subscribers may be built again. */
+    notify_subscribers(self, NULL, NULL);
     method_calls_owner_changed(self->method_calls);
-    notify_watches(self, NULL, NULL);
+    notify_changed(self);
 }
 
 static void
@@ -469,7 +387,7 @@ on_signal(GDBusMessage *signal, gpointer data)
         name = g_variant_get_child_value(body, 1);
     if (name != NULL && !g_variant_is_of_type(name, G_VARIANT_TYPE_STRING))
         g_clear_pointer(&name, g_variant_unref);
-    notify_watches(data, signal, name != NULL ? g_variant_get_string(name, NULL) : NULL);
+    notify_subscribers(data, signal, name != NULL ? g_variant_get_string(name, NULL) : NULL);
 }
 
 /* If it was never connected, the next operation tries again. */
@@ -484,42 +402,25 @@ on_bus_ended(const GError *error, gpointer data)
         set_state(self, STATE_NEW);
         recovery_close(lock_table_get_recovery(self->table));
         finish_all(self, PACKET_REASON_TERMINATED, error);
-    } else if (take_from_lingering(self)) {
-        stop_lingering(self);
     }
 }
 
 static gboolean
 on_connect_wanted(gpointer data, GError **error)
 {
-    Connection *self = data;
-
-    if (get_state(self) != STATE_CLOSED)
-        return open_bus(self, error);
-    bus_borrow(self->bus, self->borrowed); /* it is in `lingering` */
-    return TRUE;
+    return open_bus(data, error);
 }
 
 static void
 on_progress(gpointer data)
 {
-    Connection *self = data;
-
-    method_calls_try(self->method_calls);
-    if (get_state(self) == STATE_CLOSED && !lock_table_is_needed(self->table) &&
-        take_from_lingering(self))
-        stop_lingering(self);
+    method_calls_try(((Connection *)data)->method_calls);
 }
 
 static void
 on_terminated(const GError *error, gpointer data)
 {
-    Connection *self = data;
-
-    if (get_state(self) != STATE_CLOSED)
-        end(self, STATE_GONE, PACKET_REASON_LOST, error);
-    else if (take_from_lingering(self))
-        stop_lingering(self);
+    end(data, STATE_GONE, PACKET_REASON_LOST, error);
 }
 
 static gboolean
@@ -530,38 +431,31 @@ is_ready_for_method_calls(gpointer data)
     return is_open(self) && lock_table_is_settled(self->table);
 }
 
-/* ---- watching buckets */
+/* ---- signals of buckets */
 
-guint
-connection_count_owner_changes(const Connection *self)
+void
+connection_subscribe(Connection *self, SignalSubscription *subscription)
 {
-    return self->n_owner_changes;
+    subscription->link.data = subscription;
+    g_queue_push_tail_link(&self->subscriptions, &subscription->link);
 }
 
 void
-connection_add_watch(Connection *self, ConnectionWatch *watch)
+connection_unsubscribe(Connection *self, SignalSubscription *subscription, gboolean is_asked)
 {
-    watch->link.data = watch;
-    g_queue_push_tail_link(&self->watches, &watch->link);
-}
-
-void
-connection_remove_watch(Connection *self, ConnectionWatch *watch, gboolean is_asked)
-{
-    g_queue_unlink(&self->watches, &watch->link);
-    for (GList *link = self->watches.head; link != NULL; link = link->next)
-        if (strcmp(((ConnectionWatch *)link->data)->path, watch->path) == 0)
+    g_queue_unlink(&self->subscriptions, &subscription->link);
+    for (GList *link = self->subscriptions.head; link != NULL; link = link->next)
+        if (strcmp(((SignalSubscription *)link->data)->path, subscription->path) == 0)
             return;
     if (is_asked && is_open(self))
-        bus_call(self->bus, watch->path,
-                 is_of_all_buckets(watch) ? BUS_SERVICE_INTERFACE : BUS_LOCKS_INTERFACE, "Watch",
-                 g_variant_new("(b)", FALSE), ANSWER_TIMEOUT_US, NULL, NULL);
+        bus_call(self->bus, subscription->path,
+                 is_of_all_buckets(subscription) ? BUS_SERVICE_INTERFACE : BUS_LOCKS_INTERFACE,
+                 "Watch", g_variant_new("(b)", FALSE), ANSWER_TIMEOUT_US, NULL, NULL);
 }
 
 /* ---- life */
 
-/* There are no users any more, so no locks are held. The service may not have been notified of that
- * yet. */
+/* There are no users any more, so no locks are held. */
 static void
 on_unused(gpointer data)
 {
@@ -574,21 +468,18 @@ on_unused(gpointer data)
     self->changed_destroy = NULL;
     if (get_state(self) != STATE_CLOSED)
         close_connection(self);
-    if (session_has_users(session))
-        return; /* it is in `lingering` */
     method_calls_free(self->method_calls);
     lock_table_free(self->table);
     bus_free(self->bus);
     session_close(session);
-    g_clear_object(&self->borrowed);
     g_free(self->client_id);
     g_free(self->address);
     g_free(self);
     session_unref(session);
 }
 
-static Connection *
-connection_alloc(void)
+Connection *
+connection_new(GBusType bus_type, const char *address)
 {
     static const BusFuncs bus_funcs = {
         .connected = on_bus_connected,
@@ -605,30 +496,12 @@ connection_alloc(void)
     static const MethodCallsFuncs method_calls_funcs = {.is_ready = is_ready_for_method_calls};
     Connection *self = g_new0(Connection, 1);
 
+    self->bus_type = bus_type;
+    self->address = g_strdup(address);
     self->session = session_new(on_unused, self);
     self->bus = bus_new(self->session, &bus_funcs, self);
     self->table = lock_table_new(self->session, self->bus, &table_funcs, self);
     self->method_calls = method_calls_new(self->session, self->bus, &method_calls_funcs, self);
-    return self;
-}
-
-Connection *
-connection_new(GBusType bus_type, const char *address)
-{
-    Connection *self = connection_alloc();
-
-    self->bus_type = bus_type;
-    self->address = g_strdup(address);
-    return self;
-}
-
-Connection *
-connection_new_borrowed(GDBusConnection *bus)
-{
-    Connection *self = connection_alloc();
-
-    self->borrowed = g_object_ref(bus);
-    self->client_id = g_strdup(g_dbus_connection_get_unique_name(bus));
     return self;
 }
 

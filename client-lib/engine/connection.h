@@ -4,9 +4,9 @@
 /* The connection of an agent: its bus connection, its lock socket, its requests and locks, and its
  * method calls. It owns all of these.
  *
- * It is opened at first use. Once closed it stays closed, since a client id isn't reused [2.4]; a
- * borrowed bus connection can be used by another agent afterwards. Its users, in the sense of
- * session.h, are the agent object that created it, held locks, and unanswered calls. */
+ * It is opened at first use. Once closed it stays closed, since a client id isn't reused [2.4]. Its
+ * users, in the sense of session.h, are the agent object that created it, held locks, and
+ * unanswered calls. */
 
 #pragma once
 
@@ -19,9 +19,6 @@ typedef struct Connection Connection;
 
 /* Does no I/O. If `address` is not NULL, `bus_type` is ignored. */
 Connection *connection_new(GBusType bus_type, const char *address);
-
-/* Uses a connection of the application, which must have a unique name. */
-Connection *connection_new_borrowed(GDBusConnection *bus);
 
 /* Drops the reference of the creator. */
 void connection_unref(Connection *self);
@@ -44,8 +41,9 @@ gboolean connection_is_served(Connection *self);
 /* Ends the agent with all its requests and locks. */
 void connection_close(Connection *self);
 
-/* `changed` is called with the session lock held whenever the connection has opened or ended. May
- * be called once. `destroy` is called when the connection is freed. */
+/* `changed` is called with the session lock held whenever the connection has opened or ended, or
+ * the owner of the service's name has changed. May be called once. `destroy` is called when the
+ * connection is freed. */
 void connection_set_changed(Connection *self,
                             void (*changed)(gpointer data),
                             gpointer data,
@@ -65,7 +63,7 @@ void connection_call(Connection *self, const MethodCallKind *kind, gpointer data
 /* Completes an operation that is not started. Takes `error`. */
 void connection_refuse(Connection *self, GError *error, Caller caller);
 
-/* ---- watching buckets */
+/* ---- signals of buckets */
 
 /* `changed` is called with the session lock held for each signal of the bucket at `path`; and with
  * `signal` NULL when the owner of the service's name changes, and when the connection ends. If
@@ -77,12 +75,8 @@ typedef struct {
     void (*changed)(GDBusMessage *signal, gpointer data);
     gpointer data;
     GList link;
-} ConnectionWatch;
-void connection_add_watch(Connection *self, ConnectionWatch *watch);
-/* `is_asked`: Watch has been called at this path. Then, if this was the last watch of its path,
- * the service is called to stop watching. */
-void connection_remove_watch(Connection *self, ConnectionWatch *watch, gboolean is_asked);
-
-/* Returns how many times the owner of the service's name has changed. Called with the session lock
- * held. */
-guint connection_count_owner_changes(const Connection *self);
+} SignalSubscription;
+void connection_subscribe(Connection *self, SignalSubscription *subscription);
+/* `is_asked`: Watch has been called at this path. Then, if this was the last subscription of
+ * its path, the service is called to stop sending signals. */
+void connection_unsubscribe(Connection *self, SignalSubscription *subscription, gboolean is_asked);

@@ -3,9 +3,6 @@
 
 #include "client-lib/engine/lock-table.h"
 
-#include <string.h>
-#include <sys/random.h>
-
 struct LockTable {
     Session *session;
     const LockTableFuncs *funcs;
@@ -13,87 +10,26 @@ struct LockTable {
     Recovery *recovery;
 
     GHashTable *entries; /* key -> LockEntry */
-    guint64 first_key, next_key;
+    guint64 last_key;
 
     GQueue calls; /* of LockEntry, by number */
     guint64 last_number;
     guint64 last_serial;
     guint64 unacknowledged; /* serial of the last unacknowledged message; 0: none */
-    gboolean is_ending;     /* END has to be sent, or was not answered */
-    guint64 end_serial;     /* of END on this socket; 0: none */
-
-    GRefString *buckets[PACKET_N_BUCKETS]; /* as bound on the current socket */
-    guint n_buckets;
-    guint next_bucket;
 };
 
-/* ---- buckets */
-
-static void
-clear_buckets(LockTable *self)
-{
-    for (guint i = 0; i < self->n_buckets; i++)
-        g_clear_pointer(&self->buckets[i], g_ref_string_release);
-    self->n_buckets = self->next_bucket = 0;
-}
-
-static gboolean
-find_bucket(const LockTable *self, const char *bucket, guint32 *out_number)
-{
-    for (*out_number = 0; *out_number < self->n_buckets; ++*out_number)
-        if (self->buckets[*out_number] == bucket)
-            return TRUE;
-    for (*out_number = 0; *out_number < self->n_buckets; ++*out_number)
-        if (strcmp(self->buckets[*out_number], bucket) == 0)
-            return TRUE;
-    return FALSE;
-}
-
-guint32
-lock_table_bind_bucket(LockTable *self, GRefString *bucket)
-{
-    guint32 number;
-
-    if (find_bucket(self, bucket, &number))
-        return number;
-    number = self->next_bucket;
-    if (number < self->n_buckets)
-        g_ref_string_release(self->buckets[number]);
-    self->buckets[number] = g_ref_string_acquire(bucket);
-    self->n_buckets = MAX(self->n_buckets, number + 1);
-    self->next_bucket = (number + 1) % PACKET_N_BUCKETS;
-    packet_write_bucket(packet_socket_get_queue(recovery_get_socket(self->recovery)), number,
-                        bucket);
-    return number;
-}
-
 /* ---- entries */
-
-static void
-settle(LockEntry *entry)
-{
-    if (!entry->is_live && !entry->is_calling)
-        entry->funcs->left(entry);
-}
 
 void
 lock_table_add(LockTable *self, LockEntry *entry)
 {
-    entry->key = self->next_key++;
+    entry->key = ++self->last_key;
     entry->is_live = TRUE;
     g_hash_table_insert(self->entries, &entry->key, entry);
 }
 
 static void
-take_out(LockTable *self, LockEntry *entry)
-{
-    if (entry->is_live)
-        g_hash_table_remove(self->entries, &entry->key);
-    entry->is_live = FALSE;
-}
-
-static void
-take_out_call(LockTable *self, LockEntry *entry)
+remove_call(LockTable *self, LockEntry *entry)
 {
     if (!entry->is_calling)
         return;
@@ -102,21 +38,16 @@ take_out_call(LockTable *self, LockEntry *entry)
     entry->serial = 0;
 }
 
-/* Removes an entry from the index, and its call from the queue unless the call was sent: then it
- * stays until its answer arrives. */
-static void
-leave(LockTable *self, LockEntry *entry)
-{
-    take_out(self, entry);
-    if (entry->serial == 0)
-        take_out_call(self, entry);
-}
-
 void
-lock_table_remove(LockTable *self, LockEntry *entry)
+lock_table_forget(LockTable *self, LockEntry *entry)
 {
-    leave(self, entry);
-    settle(entry);
+    if (entry->is_live)
+        g_hash_table_remove(self->entries, &entry->key);
+    entry->is_live = FALSE;
+    if (entry->serial == 0)
+        remove_call(self, entry);
+    if (!entry->is_calling)
+        entry->funcs->left(entry);
 }
 
 static int
@@ -225,64 +156,21 @@ send_release(LockTable *self, guint64 key, gboolean is_held)
 /* Sends an abort and a release: if the service grants the request before it reads the abort, the
  * release takes effect. So no answer is needed to know that the lock is not held. */
 void
-lock_table_give_up(LockTable *self, LockEntry *entry)
+lock_table_abort(LockTable *self, LockEntry *entry)
 {
-    const gboolean is_known = entry->was_sent || entry->serial != 0;
-
-    leave(self, entry);
-    if (is_known)
+    if (entry->was_sent || entry->serial != 0)
         send_release(self, entry->key, FALSE);
-    settle(entry);
+    lock_table_forget(self, entry);
 }
 
 void
-lock_table_drop(LockTable *self, LockEntry *entry)
+lock_table_release(LockTable *self, LockEntry *entry)
 {
-    take_out(self, entry);
-    send_release(self, entry->key, TRUE);
-    settle(entry);
-}
-
-void
-lock_table_abandon(LockTable *self, LockEntry *entry)
-{
-    const guint64 serial = entry->serial != 0 ? entry->serial : ++self->last_serial;
-
-    leave(self, entry);
-    self->unacknowledged = MAX(self->unacknowledged, serial);
-    settle(entry);
-}
-
-static void
-write_end(LockTable *self)
-{
-    self->end_serial = ++self->last_serial;
-    packet_write_head(packet_socket_get_queue(recovery_get_socket(self->recovery)), PACKET_END,
-                      self->end_serial);
-}
-
-void
-lock_table_end(LockTable *self)
-{
-    if (!lock_table_is_needed(self))
-        return;
-    self->is_ending = TRUE;
-    if (recovery_get_socket(self->recovery) == NULL)
-        return;
-    write_end(self);
-    packet_socket_send(recovery_get_socket(self->recovery));
-}
-
-gboolean
-lock_table_is_ending(const LockTable *self)
-{
-    return self->is_ending;
-}
-
-void
-lock_table_end_other(LockTable *self)
-{
-    self->is_ending = TRUE;
+    if (entry->serial != 0)
+        self->unacknowledged = MAX(self->unacknowledged, entry->serial);
+    else
+        send_release(self, entry->key, TRUE);
+    lock_table_forget(self, entry);
 }
 
 /* ---- answers and events */
@@ -294,23 +182,11 @@ progress(LockTable *self)
 }
 
 static void
-take_answer_to_end(LockTable *self)
-{
-    self->is_ending = FALSE;
-    self->end_serial = 0;
-    progress(self);
-}
-
-static void
 take_answer(LockTable *self, const PacketAnswer *answer)
 {
     GList *link = self->calls.head;
     LockEntry *entry;
 
-    if (self->end_serial != 0 && self->end_serial == answer->head.serial) {
-        take_answer_to_end(self);
-        return;
-    }
     /* Calls that wait for the next socket can precede those that were sent on this one. */
     while (link != NULL && ((LockEntry *)link->data)->serial == 0)
         link = link->next;
@@ -321,11 +197,11 @@ take_answer(LockTable *self, const PacketAnswer *answer)
     if (self->unacknowledged <= answer->head.serial)
         self->unacknowledged = 0;
     entry = link->data;
-    take_out_call(self, entry);
+    remove_call(self, entry);
     if (entry->is_live)
         entry->funcs->answered(entry, answer);
     else
-        settle(entry);
+        lock_table_forget(self, entry);
 }
 
 static void
@@ -359,7 +235,6 @@ on_message(const PacketHead *message, gpointer data)
     case PACKET_ENDED:
         take_ended(data, (const PacketEnded *)message);
         break;
-    case PACKET_BUCKET:
     case PACKET_REQUEST:
     case PACKET_RELEASE:
     case PACKET_ABORT:
@@ -374,17 +249,14 @@ on_message(const PacketHead *message, gpointer data)
 
 /* ---- recovery */
 
+/* Whether the service may have requests or locks of this agent. */
 static gboolean
 is_needed(gpointer data)
 {
-    return lock_table_is_needed(data);
-}
+    const LockTable *self = data;
 
-gboolean
-lock_table_is_needed(const LockTable *self)
-{
     return g_hash_table_size(self->entries) > 0 || self->calls.length > 0 ||
-           self->unacknowledged != 0 || self->is_ending;
+           self->unacknowledged != 0;
 }
 
 gboolean
@@ -393,7 +265,7 @@ lock_table_is_settled(LockTable *self)
     PacketSocket *socket = recovery_get_socket(self->recovery);
 
     if (socket == NULL)
-        return !lock_table_is_needed(self);
+        return !is_needed(self);
     packet_socket_send(socket);
     return packet_socket_is_drained(socket);
 }
@@ -412,30 +284,13 @@ compare(LockTable *self, GHashTable *live)
     }
 }
 
-static gboolean
-is_ours(const LockTable *self, guint64 key)
-{
-    return key >= self->first_key && key < self->next_key;
-}
-
 /* Releases and aborts live requests whose release or abort the service has not received. */
 static void
 release_unwanted(LockTable *self, const PacketLiveEntry *live, guint n_live)
 {
     for (guint i = 0; i < n_live; i++)
-        if (is_ours(self, live[i].key) && find_entry(self, live[i].key) == NULL)
+        if (find_entry(self, live[i].key) == NULL)
             write_release(self, live[i].key, live[i].state == PACKET_STATE_HELD);
-}
-
-/* Requests are sent after END. So if one of them is live, the service has received END, whose
- * answer was lost with an earlier socket, and another one would end this request as well. */
-static gboolean
-has_received_end(const LockTable *self, const PacketLiveEntry *live, guint n_live)
-{
-    for (guint i = 0; i < n_live; i++)
-        if (find_entry(self, live[i].key) != NULL)
-            return TRUE;
-    return FALSE;
 }
 
 static void
@@ -446,15 +301,9 @@ on_opened(const PacketLiveEntry *live, guint n_live, gpointer data)
 
     for (guint i = 0; i < n_live; i++)
         g_hash_table_insert(by_key, (gpointer)&live[i].key, (gpointer)&live[i]);
-    clear_buckets(self);
     self->unacknowledged = 0;
-    if (has_received_end(self, live, n_live))
-        self->is_ending = FALSE;
-    if (self->is_ending)
-        write_end(self);
     compare(self, by_key);
-    if (!self->is_ending)
-        release_unwanted(self, live, n_live);
+    release_unwanted(self, live, n_live);
     for (GList *link = self->calls.head; link != NULL; link = link->next)
         write_call(self, link->data);
     packet_socket_send(recovery_get_socket(self->recovery));
@@ -470,9 +319,6 @@ on_ended(gboolean was_read, gpointer data)
 
     if (was_read)
         self->unacknowledged = 0;
-    if (was_read && self->end_serial != 0)
-        self->is_ending = FALSE;
-    self->end_serial = 0;
     for (GList *link = self->calls.head, *next; link != NULL; link = next) {
         LockEntry *entry = link->data;
 
@@ -480,10 +326,8 @@ on_ended(gboolean was_read, gpointer data)
         if (entry->serial != 0 && entry->position <= n_sent)
             entry->was_sent = TRUE;
         entry->serial = 0;
-        if (!entry->is_live) {
-            take_out_call(self, entry);
-            settle(entry);
-        }
+        if (!entry->is_live)
+            lock_table_forget(self, entry);
     }
     progress(self);
 }
@@ -539,30 +383,18 @@ lock_table_finish(LockTable *self, PacketReason reason, const GError *error)
 
         if (entry == NULL)
             continue;
-        take_out_call(self, entry);
+        remove_call(self, entry);
         entry->funcs->finished(entry, reason, error);
     }
     while (!g_queue_is_empty(&self->calls)) {
         LockEntry *entry = g_queue_peek_head(&self->calls);
 
-        take_out_call(self, entry);
-        settle(entry);
+        remove_call(self, entry);
+        lock_table_forget(self, entry);
     }
 }
 
 /* ---- life */
-
-/* Returns a random first key, so that agents that use the same bus connection one after the other
- * don't use the same keys. */
-static guint64
-get_first_key(void)
-{
-    guint64 key;
-
-    if (getrandom(&key, sizeof key, 0) != sizeof key)
-        g_error("getrandom() failed");
-    return (key >> 1) + 1; /* at most 2^63: counting up can't overflow */
-}
 
 LockTable *
 lock_table_new(Session *session, Bus *bus, const LockTableFuncs *funcs, gpointer data)
@@ -584,7 +416,6 @@ lock_table_new(Session *session, Bus *bus, const LockTableFuncs *funcs, gpointer
     self->data = data;
     self->recovery = recovery_new(session, bus, &recovery_funcs, self);
     self->entries = g_hash_table_new(g_int64_hash, g_int64_equal);
-    self->first_key = self->next_key = get_first_key();
     return self;
 }
 
@@ -599,7 +430,6 @@ lock_table_free(LockTable *self)
 {
     g_assert(g_hash_table_size(self->entries) == 0 && g_queue_is_empty(&self->calls));
     recovery_free(self->recovery);
-    clear_buckets(self);
     g_hash_table_unref(self->entries);
     g_free(self);
 }

@@ -7,8 +7,7 @@
  *   ends, pending calls are sent again on the next one in their original order. A request keeps
  *   its key, so the service never queues it twice.
  * - When a socket is opened, all entries are compared with the live requests that the service
- *   lists. Live requests with a key of this table but without an entry are released or aborted;
- *   keys of other agents that use the same bus connection are ignored.
+ *   lists. Live requests without an entry are released or aborted.
  * - A release or abort that requests no answer is unacknowledged until a later call is answered.
  *   While anything is unacknowledged, recovery opens another socket.
  *
@@ -68,10 +67,8 @@ LockTable *lock_table_new(Session *session, Bus *bus, const LockTableFuncs *func
 void lock_table_free(LockTable *self);
 Recovery *lock_table_get_recovery(LockTable *self);
 
-/* Adds an entry and gives it a new key. The table refers to the entry until it has been removed and
- * has no pending call; then funcs.left is called. */
+/* Adds an entry and gives it a new key. */
 void lock_table_add(LockTable *self, LockEntry *entry);
-void lock_table_remove(LockTable *self, LockEntry *entry);
 
 /* Sends the call of an entry. With `is_urgent` it is sent immediately if the kernel accepts it,
  * with everything before it in the queue; otherwise it may be sent together with later calls. */
@@ -80,35 +77,20 @@ void lock_table_call(LockTable *self, LockEntry *entry, gboolean is_urgent);
 /* Sends the call of an entry again on the next socket, at its original place. */
 void lock_table_call_again(LockTable *self, LockEntry *entry);
 
-/* Removes a request that is pending or unanswered. If it was granted or will be, it is released. */
-void lock_table_give_up(LockTable *self, LockEntry *entry);
+/* Removes an entry of which the service has nothing any more. The table refers to it until its
+ * call, if that was sent, is answered or the socket has ended; then funcs.left is called. */
+void lock_table_forget(LockTable *self, LockEntry *entry);
 
-/* Removes a held lock and sends a release that requests no answer. */
-void lock_table_drop(LockTable *self, LockEntry *entry);
+/* Forgets a request that is pending or unanswered. If it was granted or will be, it is released. */
+void lock_table_abort(LockTable *self, LockEntry *entry);
 
-/* Removes a lock whose release is unanswered. If that was sent, it stays in the queue of the
- * socket; if the socket ends before the answer, the lock is released on the next one. */
-void lock_table_abandon(LockTable *self, LockEntry *entry);
-
-/* Returns the number of a bucket on this socket, and binds one if necessary. For funcs.write. */
-guint32 lock_table_bind_bucket(LockTable *self, GRefString *bucket);
+/* Forgets a held lock, or one whose release is unanswered, and sends a release that requests no
+ * answer unless one was sent. If the socket ends before it is acknowledged, the lock is released on
+ * the next one. */
+void lock_table_release(LockTable *self, LockEntry *entry);
 
 /* Whether all calls have been sent to the service. */
 gboolean lock_table_is_settled(LockTable *self);
 
 /* Calls funcs.finished of all entries. */
 void lock_table_finish(LockTable *self, PacketReason reason, const GError *error);
-
-/* Whether the service may have requests or locks of this agent, or of an earlier agent with the
- * same unique name that has to be ended. */
-gboolean lock_table_is_needed(const LockTable *self);
-
-/* Sends END, immediately or when there is a socket again, and again on each further socket until it
- * is answered; until then a socket is needed. Does nothing if the service has nothing of this
- * agent. No entry is added afterwards. */
-void lock_table_end(LockTable *self);
-gboolean lock_table_is_ending(const LockTable *self);
-
-/* Ends an earlier agent with the same unique name: END is the first message on the first socket. A
- * socket is needed from now on. */
-void lock_table_end_other(LockTable *self);

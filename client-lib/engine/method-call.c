@@ -66,7 +66,7 @@ method_call_fail_unanswered(MethodCall *self, const GError *error)
 {
     if (self->kind->is_once && self->wait == WAIT_ANSWER)
         method_call_fail(self, error_new_unavailable(
-                                   _("no reply was received; the call may have taken effect")));
+                                   _("it has not answered, and may have done what was requested")));
     else
         method_call_fail(self, g_error_copy(error));
 }
@@ -80,7 +80,7 @@ on_cancelled(gpointer data)
 static void
 on_expired(gpointer data)
 {
-    g_autoptr(GError) error = error_new_unavailable(_("the call timed out"));
+    g_autoptr(GError) error = error_new_unavailable(_("it has not answered in time"));
 
     method_call_fail_unanswered(data, error);
 }

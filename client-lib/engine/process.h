@@ -19,9 +19,8 @@ extern int process_n_forks;
  * fork() waits until no other thread has one, so the child can use them and the data that they
  * protect. So nothing may block while one is locked. */
 typedef enum {
-    PROCESS_MUTEX_AGENTS,    /* the list of known agents */
-    PROCESS_MUTEX_LINGERING, /* the list of closed connections */
-    PROCESS_MUTEX_FDS,       /* the list of guarded descriptors */
+    PROCESS_MUTEX_AGENTS, /* the list of default agents */
+    PROCESS_MUTEX_FDS,    /* the list of guarded descriptors */
     N_PROCESS_MUTEXES,
 } ProcessMutex;
 

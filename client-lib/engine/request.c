@@ -109,7 +109,7 @@ request_fail(Request *self, GError *error)
     session_stop_timer(self->session, &self->timer);
     set_state(self, STATE_OVER);
     completion_return_error(&self->completion, error);
-    lock_table_remove(self->table, &self->entry);
+    lock_table_forget(self->table, &self->entry);
 }
 
 static void
@@ -123,12 +123,12 @@ request_grant(Request *self, guint64 token)
 }
 
 static void
-request_be_unavailable(Request *self)
+on_unavailable(Request *self)
 {
     session_stop_timer(self->session, &self->timer);
     set_state(self, STATE_OVER);
     completion_return_pointer(&self->completion, NULL, NULL);
-    lock_table_remove(self->table, &self->entry);
+    lock_table_forget(self->table, &self->entry);
 }
 
 static void
@@ -146,7 +146,7 @@ request_be_answered(Request *self, const PacketAnswer *answer)
         if (self->funcs->waits != NULL)
             self->funcs->waits(self->completion.task, self->entry.key);
     } else {
-        request_be_unavailable(self);
+        on_unavailable(self);
     }
 }
 
@@ -157,7 +157,7 @@ request_give_up(Request *self)
 {
     session_stop_timer(self->session, &self->timer);
     set_state(self, STATE_OVER);
-    lock_table_give_up(self->table, &self->entry);
+    lock_table_abort(self->table, &self->entry);
 }
 
 static void
@@ -209,7 +209,7 @@ loss_run(SessionDelivery *delivery)
         lock = g_object_ref(request->lock);
     session_leave(request->session);
     if (lock != NULL)
-        request->funcs->lock_lost(lock, request->loss_reason);
+        request->funcs->lock_lost(lock, request->error);
 }
 
 static void
@@ -231,7 +231,7 @@ request_lose(Request *self, PacketReason reason)
     loss->delivery.free = loss_free;
     loss->request = request_ref(self);
     session_deliver(self->session, session_get_context(self->session), &loss->delivery);
-    lock_table_remove(self->table, &self->entry);
+    lock_table_forget(self->table, &self->entry);
 }
 
 /* ---- release */
@@ -261,9 +261,9 @@ release_be_answered(Request *self, const PacketAnswer *answer)
     else
         completion_return_boolean(&self->completion, TRUE);
     if (answer->error == PACKET_ERROR_NONE || answer->error == PACKET_ERROR_NOT_HELD)
-        lock_table_remove(self->table, &self->entry);
+        lock_table_forget(self->table, &self->entry);
     else
-        lock_table_abandon(self->table, &self->entry);
+        lock_table_release(self->table, &self->entry);
 }
 
 /* The release stays in the queue of the socket, or is sent on the next socket. */
@@ -274,7 +274,7 @@ on_release_expired(gpointer data)
 
     completion_return_error(&self->completion,
                             error_new_unavailable(_("it has not answered in time")));
-    lock_table_abandon(self->table, &self->entry);
+    lock_table_release(self->table, &self->entry);
 }
 
 static GError *
@@ -319,7 +319,7 @@ drop(Request *self)
     if (!request_is_held(self))
         return FALSE;
     set_state(self, STATE_RELEASED);
-    lock_table_drop(self->table, &self->entry);
+    lock_table_release(self->table, &self->entry);
     return TRUE;
 }
 
@@ -375,11 +375,10 @@ on_write(LockEntry *entry, guint64 serial, GByteArray *queue)
         packet_write_key(queue, PACKET_RELEASE, 0, serial, entry->key);
         return;
     }
-    packet_write_request(queue, serial, entry->key,
-                         lock_table_bind_bucket(self->table, self->bucket), get_timeout_ms(self),
+    packet_write_request(queue, serial, entry->key, get_timeout_ms(self),
                          options->mode == WEB_LOCKS_MODE_SHARED ? LOCK_MODE_SHARED
                                                                 : LOCK_MODE_EXCLUSIVE,
-                         get_packet_options(options), self->name, options->why);
+                         get_packet_options(options), self->bucket, self->name, options->why);
 }
 
 static void
@@ -419,7 +418,7 @@ on_ended(LockEntry *entry, PacketReason reason)
     switch (get_state(self)) {
     case STATE_WAITING:
         if (reason == PACKET_REASON_UNAVAILABLE && self->options.if_available)
-            request_be_unavailable(self);
+            on_unavailable(self);
         else
             request_fail(self, error_new_from_end(reason));
         break;

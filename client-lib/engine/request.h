@@ -24,7 +24,7 @@ typedef struct {
      * session lock held. */
     gpointer (*lock_new)(Request *take_request);
     /* The lock was lost. Called without the session lock, in the agent's main context. */
-    void (*lock_lost)(gpointer lock, PacketReason reason);
+    void (*lock_lost)(gpointer lock, const GError *error);
     /* The service has queued the request, which has the option `key` there. May be called again,
      * after a restart of the service. Called with the session lock held; NULL: not called. */
     void (*waits)(GTask *task, guint64 key);

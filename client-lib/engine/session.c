@@ -94,12 +94,6 @@ session_remove_user(Session *self)
         self->unused(self->data);
 }
 
-gboolean
-session_has_users(const Session *self)
-{
-    return self->n_users > 0;
-}
-
 /* Unlike session_enter(), this adds no user: for callers that have a reference anyway. */
 static void
 lock(Session *self)

@@ -47,7 +47,6 @@ void session_leave(Session *self);
 
 void session_add_user(Session *self);
 void session_remove_user(Session *self);
-gboolean session_has_users(const Session *self);
 
 /* Stops handling events. Queued deliveries still run. */
 void session_close(Session *self);

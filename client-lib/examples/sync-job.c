@@ -65,8 +65,7 @@ on_destroy(App *app)
 static void
 on_activate(GtkApplication *application, App *app)
 {
-    g_autoptr(WebLocksManager) manager =
-        g_object_new(WEB_LOCKS_TYPE_MANAGER, "bucket", APPLICATION_ID, NULL);
+    g_autoptr(WebLocksManager) manager = web_locks_manager_new(NULL, APPLICATION_ID);
 
     app->window = GTK_WINDOW(gtk_application_window_new(application));
     gtk_window_set_default_size(app->window, 360, 120);

@@ -30,8 +30,7 @@ on_take_over(GtkButton *button, gpointer claim)
 static WebLocksClaim *
 claim_new(GFile *file)
 {
-    g_autoptr(WebLocksManager) documents =
-        g_object_new(WEB_LOCKS_TYPE_MANAGER, "bucket", WEB_LOCKS_DOCUMENTS_BUCKET, NULL);
+    g_autoptr(WebLocksManager) documents = web_locks_manager_new(NULL, WEB_LOCKS_DOCUMENTS_BUCKET);
     g_autofree char *name = web_locks_document_name_for_file(file);
     WebLocksClaim *claim = web_locks_claim_new(documents, name);
 

@@ -44,7 +44,7 @@ const NAMES = new Map([
     [WebLocks.Error.NOT_SUPPORTED, 'NotSupportedError'],
     [WebLocks.Error.SECURITY, 'SecurityError'],
     [WebLocks.Error.INVALID_STATE, 'InvalidStateError'],
-    [WebLocks.Error.ABORT, 'AbortError'],
+    [WebLocks.Error.CLOSED, 'AbortError'],
     [WebLocks.Error.STOLEN, 'AbortError'],
     [WebLocks.Error.LOST, 'NetworkError'],
     [WebLocks.Error.TIMEOUT, 'TimeoutError'],
@@ -70,18 +70,4 @@ export function exceptionFor(error) {
         value: error, configurable: true, writable: true,
     });
     return exception;
-}
-
-// Returns the exception for a lost lock; `reason` is that of the library's signal `lost`.
-export function lossException(reason) {
-    switch (reason) {
-    case WebLocks.LossReason.STOLEN:
-        return new DOMException('The lock was stolen by another request.', 'AbortError');
-    case WebLocks.LossReason.TERMINATED:
-        return new DOMException('The lock is lost: its connection to the bus has ended.',
-            'NetworkError');
-    default:
-        return new DOMException('The lock is lost: the lock service has restarted without it.',
-                                'NetworkError');
-    }
 }

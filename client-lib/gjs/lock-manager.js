@@ -12,7 +12,7 @@ import GLib from 'gi://GLib';
 import WebLocks from 'gi://WebLocks?version=1';
 
 import {isAbortSignal, onAbort} from './abort.js';
-import {DOMException, exceptionFor, lossException} from './dom-exception.js';
+import {DOMException, exceptionFor} from './dom-exception.js';
 import {fromDBusName, toDBusName, toDBusText} from './names.js';
 import {
     defineInterface, toCallback, toDictionary, toDOMString, toEnum, toInteger,
@@ -199,7 +199,7 @@ function release(lock) {
 // the promise of request() is rejected immediately, and the callback continues.
 function hold(lock, {name, callback}, resolve, reject) {
     heldLocks.add(lock);
-    const lostId = lock.connect('lost', (_lock, reason) => reject(lossException(reason)));
+    const lostId = lock.connect('lost', (_lock, error) => reject(exceptionFor(error)));
     // The lock may have been lost before this handler was connected. Releasing it returns the
     // reason.
     if (!lock.held)

@@ -4,13 +4,12 @@
 // Web Locks for GJS. `locks` has the interface of navigator.locks, and `bucket(name).locks` is the
 // lock manager of a storage bucket. Both use one agent on the session bus.
 //
-// The bucket of `locks` is the id of the default Gio.Application, or `default` if there is none
-// with an id. It is determined when `locks` is first used, and doesn't change afterwards.
+// The bucket of `locks` is the default one of the library. It is determined when `locks` is first
+// used, and doesn't change afterwards.
 
 import Gio from 'gi://Gio';
 import WebLocks from 'gi://WebLocks?version=1';
 
-import {exceptionFor} from './dom-exception.js';
 import {newLockManager} from './lock-manager.js';
 import {isCarriable} from './names.js';
 import {defineInterface, toDOMString} from './webidl.js';
@@ -29,19 +28,13 @@ function sessionAgent() {
     return WebLocks.Agent.dup_default(Gio.BusType.SESSION);
 }
 
-function defaultBucketName() {
-    return Gio.Application.get_default()?.applicationId || 'default';
-}
-
-// Returns the bucket with this name, or throws a TypeError if it is not 1 to 255 bytes of UTF-8.
-function openManager(agent, name) {
+// Throws a TypeError if the name is not 1 to 255 bytes of UTF-8.
+function checkBucketName(name) {
     if (!isCarriable(name))
         throw new TypeError('The name of a storage bucket must be Unicode text without U+0000.');
-    try {
-        return agent.get_manager(name.slice(0, BUCKET_MAX + 1));
-    } catch (error) {
-        throw exceptionFor(error);
-    }
+    const length = new TextEncoder().encode(name.slice(0, BUCKET_MAX + 1)).length;
+    if (length === 0 || length > BUCKET_MAX)
+        throw new TypeError(`The name of a storage bucket must be 1 to ${BUCKET_MAX} bytes.`);
 }
 
 export class StorageBucket {
@@ -51,7 +44,8 @@ export class StorageBucket {
     constructor(key, agent, name) {
         if (key !== KEY)
             throw new TypeError('Illegal constructor.');
-        const manager = openManager(agent, name);
+        checkBucketName(name);
+        const manager = WebLocks.Manager.new(agent, name);
         this.#name = name;
         this.#locks = newLockManager(() => manager);
     }
@@ -67,7 +61,7 @@ export class StorageBucket {
 
 defineInterface(StorageBucket, ['name', 'locks']);
 
-export const locks = newLockManager(() => openManager(sessionAgent(), defaultBucketName()));
+export const locks = newLockManager(() => WebLocks.Manager.new(null, null));
 
 export function bucket(name) {
     return new StorageBucket(KEY, sessionAgent(), toDOMString(name, 'The name'));
@@ -79,7 +73,7 @@ export function forAgent(agent) {
     if (!(agent instanceof WebLocks.Agent))
         throw new TypeError('The agent is not a WebLocks.Agent.');
     return Object.freeze({
-        locks: newLockManager(() => openManager(agent, defaultBucketName())),
+        locks: newLockManager(() => WebLocks.Manager.new(agent, null)),
         bucket: name => new StorageBucket(KEY, agent, toDOMString(name, 'The name')),
     });
 }

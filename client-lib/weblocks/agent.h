@@ -16,31 +16,7 @@ WEB_LOCKS_PUBLIC
 G_DECLARE_FINAL_TYPE(WebLocksAgent, web_locks_agent, WEB_LOCKS, AGENT, GObject)
 
 WEB_LOCKS_PUBLIC
-void web_locks_agent_new_async(GBusType bus_type,
-                               GCancellable *cancellable,
-                               GAsyncReadyCallback callback,
-                               gpointer user_data);
-WEB_LOCKS_PUBLIC
-WebLocksAgent *web_locks_agent_new_finish(GAsyncResult *result, GError **error);
-WEB_LOCKS_PUBLIC
-WebLocksAgent *
-web_locks_agent_new_sync(GBusType bus_type, GCancellable *cancellable, GError **error);
-
-WEB_LOCKS_PUBLIC
-void web_locks_agent_new_for_address_async(const char *address,
-                                           GCancellable *cancellable,
-                                           GAsyncReadyCallback callback,
-                                           gpointer user_data);
-WEB_LOCKS_PUBLIC
-WebLocksAgent *web_locks_agent_new_for_address_finish(GAsyncResult *result, GError **error);
-WEB_LOCKS_PUBLIC
-WebLocksAgent *web_locks_agent_new_for_address_sync(const char *address,
-                                                    GCancellable *cancellable,
-                                                    GError **error);
-
-WEB_LOCKS_PUBLIC
-WebLocksAgent *web_locks_agent_new_for_connection(GDBusConnection *connection, GError **error);
-
+WebLocksAgent *web_locks_agent_new(GBusType bus_type, const char *address);
 WEB_LOCKS_PUBLIC
 WebLocksAgent *web_locks_agent_dup_default(GBusType bus_type);
 
@@ -49,47 +25,12 @@ const char *web_locks_agent_get_client_id(WebLocksAgent *self);
 WEB_LOCKS_PUBLIC
 gboolean web_locks_agent_get_connected(WebLocksAgent *self);
 WEB_LOCKS_PUBLIC
-void web_locks_agent_connect_async(WebLocksAgent *self,
-                                   GCancellable *cancellable,
-                                   GAsyncReadyCallback callback,
-                                   gpointer user_data);
-WEB_LOCKS_PUBLIC
-gboolean web_locks_agent_connect_finish(WebLocksAgent *self, GAsyncResult *result, GError **error);
-WEB_LOCKS_PUBLIC
-gboolean
-web_locks_agent_connect_sync(WebLocksAgent *self, GCancellable *cancellable, GError **error);
+gboolean web_locks_agent_get_service_running(WebLocksAgent *self);
 WEB_LOCKS_PUBLIC
 void web_locks_agent_close(WebLocksAgent *self);
 
 WEB_LOCKS_PUBLIC
-void web_locks_agent_is_available_async(WebLocksAgent *self,
-                                        GCancellable *cancellable,
-                                        GAsyncReadyCallback callback,
-                                        gpointer user_data);
-WEB_LOCKS_PUBLIC
-gboolean
-web_locks_agent_is_available_finish(WebLocksAgent *self, GAsyncResult *result, GError **error);
-WEB_LOCKS_PUBLIC
-gboolean
-web_locks_agent_is_available_sync(WebLocksAgent *self, GCancellable *cancellable, GError **error);
-
-WEB_LOCKS_PUBLIC
-WebLocksManager *
-web_locks_agent_get_manager(WebLocksAgent *self, const char *bucket, GError **error);
-WEB_LOCKS_PUBLIC
 WebLocksManager *web_locks_agent_create_private_manager(WebLocksAgent *self);
-
-WEB_LOCKS_PUBLIC
-void web_locks_agent_list_buckets_async(WebLocksAgent *self,
-                                        GCancellable *cancellable,
-                                        GAsyncReadyCallback callback,
-                                        gpointer user_data);
-WEB_LOCKS_PUBLIC
-char **
-web_locks_agent_list_buckets_finish(WebLocksAgent *self, GAsyncResult *result, GError **error);
-WEB_LOCKS_PUBLIC
-char **
-web_locks_agent_list_buckets_sync(WebLocksAgent *self, GCancellable *cancellable, GError **error);
 
 WEB_LOCKS_PUBLIC
 void web_locks_agent_list_observable_async(WebLocksAgent *self,

@@ -24,15 +24,18 @@ G_BEGIN_DECLS
  * WebLocksError:
  * @WEB_LOCKS_ERROR_NOT_SUPPORTED: the name is reserved, or the options exclude each other
  * @WEB_LOCKS_ERROR_SECURITY: the service could not identify the caller, or refuses it
- * @WEB_LOCKS_ERROR_INVALID_STATE: the agent is closed, or belongs to another process (after a fork)
- * @WEB_LOCKS_ERROR_ABORT: the request ended because its own agent was closed
- * @WEB_LOCKS_ERROR_STOLEN: the lock was stolen from its holder
- * @WEB_LOCKS_ERROR_LOST: the lock was lost by the service, or with the connection to the bus
+ * @WEB_LOCKS_ERROR_INVALID_STATE: the agent was closed before, or belongs to another process (after
+ *   a fork)
+ * @WEB_LOCKS_ERROR_CLOSED: the agent was closed during the operation
+ * @WEB_LOCKS_ERROR_STOLEN: another request has stolen the lock, or somebody has broken it
+ * @WEB_LOCKS_ERROR_LOST: the lock service has restarted without the lock; the agent's connection to
+ *   the bus has ended, or has flooded the service; or, in a bucket that several hosts share, this
+ *   host had no contact with the cluster or was about to be suspended
  * @WEB_LOCKS_ERROR_TIMEOUT: the time-out of the request expired before it was granted
  * @WEB_LOCKS_ERROR_NOT_HELD: the lock had been released already
  * @WEB_LOCKS_ERROR_LIMITS: a limit of the service or of the bus was reached; the message names it
- * @WEB_LOCKS_ERROR_UNAVAILABLE: the bus or the service can't be reached, see
- *   web_locks_agent_is_available_async(); or a lock could not be stolen from other machines in time
+ * @WEB_LOCKS_ERROR_UNAVAILABLE: the bus or the service can't be reached, or a lock could not be
+ *   stolen from other machines in time
  *
  * Errors of lock operations.
  *
@@ -45,7 +48,7 @@ typedef enum {
     WEB_LOCKS_ERROR_NOT_SUPPORTED,
     WEB_LOCKS_ERROR_SECURITY,
     WEB_LOCKS_ERROR_INVALID_STATE,
-    WEB_LOCKS_ERROR_ABORT,
+    WEB_LOCKS_ERROR_CLOSED,
     WEB_LOCKS_ERROR_STOLEN,
     WEB_LOCKS_ERROR_LOST,
     WEB_LOCKS_ERROR_TIMEOUT,

@@ -16,15 +16,7 @@ WEB_LOCKS_PUBLIC
 G_DECLARE_FINAL_TYPE(WebLocksManager, web_locks_manager, WEB_LOCKS, MANAGER, GObject)
 
 WEB_LOCKS_PUBLIC
-void web_locks_manager_new_async(const char *bucket,
-                                 GCancellable *cancellable,
-                                 GAsyncReadyCallback callback,
-                                 gpointer user_data);
-WEB_LOCKS_PUBLIC
-WebLocksManager *web_locks_manager_new_finish(GAsyncResult *result, GError **error);
-WEB_LOCKS_PUBLIC
-WebLocksManager *
-web_locks_manager_new_sync(const char *bucket, GCancellable *cancellable, GError **error);
+WebLocksManager *web_locks_manager_new(WebLocksAgent *agent, const char *bucket);
 
 WEB_LOCKS_PUBLIC
 WebLocksAgent *web_locks_manager_get_agent(WebLocksManager *self);

@@ -38,6 +38,10 @@ WebLocksMonitor *
 web_locks_monitor_new_all_sync(WebLocksAgent *agent, GCancellable *cancellable, GError **error);
 
 WEB_LOCKS_PUBLIC
+WebLocksMonitor *
+web_locks_monitor_new_for_name(WebLocksManager *manager, const char *name, GError **error);
+
+WEB_LOCKS_PUBLIC
 WebLocksManager *web_locks_monitor_get_manager(WebLocksMonitor *self);
 WEB_LOCKS_PUBLIC
 GListModel *web_locks_monitor_get_held(WebLocksMonitor *self);

@@ -22,7 +22,6 @@ typedef struct _WebLocksLock WebLocksLock;
 typedef struct _WebLocksLockInfo WebLocksLockInfo;
 typedef struct _WebLocksSnapshot WebLocksSnapshot;
 typedef struct _WebLocksMonitor WebLocksMonitor;
-typedef struct _WebLocksRequest WebLocksRequest;
 typedef struct _WebLocksClaim WebLocksClaim;
 /* NOLINTEND(clang-diagnostic-reserved-identifier) */
 
@@ -43,27 +42,5 @@ typedef enum {
 WEB_LOCKS_PUBLIC
 GType web_locks_mode_get_type(void);
 #define WEB_LOCKS_TYPE_MODE (web_locks_mode_get_type())
-
-/**
- * WebLocksLossReason:
- * @WEB_LOCKS_LOSS_REASON_STOLEN: another request has stolen the lock, or somebody has broken it
- * @WEB_LOCKS_LOSS_REASON_LOST: the lock service has restarted without the lock; or, in a bucket
- * that several hosts share, this host had no contact with the cluster or was about to be suspended
- * @WEB_LOCKS_LOSS_REASON_TERMINATED: the agent's connection to the bus has ended, or has flooded
- * the service
- *
- * Why a lock was lost.
- *
- * Since: 0.1
- */
-typedef enum {
-    WEB_LOCKS_LOSS_REASON_STOLEN,
-    WEB_LOCKS_LOSS_REASON_LOST,
-    WEB_LOCKS_LOSS_REASON_TERMINATED,
-} WebLocksLossReason;
-
-WEB_LOCKS_PUBLIC
-GType web_locks_loss_reason_get_type(void);
-#define WEB_LOCKS_TYPE_LOSS_REASON (web_locks_loss_reason_get_type())
 
 G_END_DECLS

@@ -168,23 +168,14 @@ is_turn_over(const LockQueue *queue, const LockDemand *now)
     return now->turn_over && (now->n_waiting > 0 || queue->permit->boundary != G_MAXUINT64);
 }
 
-static ClusterUndecided
-get_undecided(const LockDemand *now)
-{
-    if (now->has_undecided_steal)
-        return CLUSTER_UNDECIDED_STEAL;
-    return now->has_undecided_if_available ? CLUSTER_UNDECIDED_IF_AVAILABLE
-                                           : CLUSTER_UNDECIDED_NONE;
-}
-
 /* Whether the gateway has to act on the demand: under a permit, only on what the permit does not
  * decide. */
 static gboolean
 has_changed(const Demand *demand, const LockDemand *now)
 {
-    const SentDemand *sent = &demand->sent;
+    const LockDemand *sent = &demand->sent;
 
-    if (sent->number == 0 || demand->must_send || sent->undecided != get_undecided(now))
+    if (demand->number == 0 || demand->must_send || sent->undecided != now->undecided)
         return TRUE;
     return now->permit == PERMIT_NONE && (sent->want != now->want || sent->held != now->held);
 }
@@ -193,25 +184,19 @@ static void
 send_demand(Demand *demand, const LockDemand *now, guint64 returned, GByteArray *out)
 {
     const LockManager *manager = demand->queue->manager;
-    const SentDemand sent = {
-        .number = demand->sent.number + 1,
-        .want = now->want,
-        .held = now->held,
-        .undecided = get_undecided(now),
-    };
     const ClusterDemand message = {
         .handle = demand->handle,
         .block = returned != 0 ? returned : demand->block,
         .uid = manager->principal->identity.uid,
-        .number = sent.number,
-        .want = (guint8)sent.want,
-        .held = (guint8)sent.held,
-        .undecided = (guint8)sent.undecided,
+        .number = ++demand->number,
+        .want = (guint8)now->want,
+        .held = (guint8)now->held,
+        .undecided = (guint8)now->undecided,
         .flags = returned != 0 ? CLUSTER_DEMAND_TURN_OVER : 0,
         .n_waiting = now->n_waiting,
     };
 
-    demand->sent = sent;
+    demand->sent = *now;
     demand->must_send = FALSE;
     cluster_packet_write_demand(out, &message, manager->bucket + strlen(BUS_CLUSTER_PREFIX),
                                 demand->queue->name);
@@ -230,7 +215,7 @@ demands_update(Demands *self, Demand *demand, GByteArray *out)
     if (now.permit == PERMIT_NONE) {
         returned = demand->block;
         demand->block = 0;
-        if (is_empty(&now) && (out == NULL || demand->sent.number == 0)) {
+        if (is_empty(&now) && (out == NULL || demand->number == 0)) {
             remove_demand(self, demand);
             return;
         }
@@ -246,7 +231,7 @@ demand_confirm(Demand *demand, guint64 block)
 {
     demand->block = block;
     demand->is_confirmed = TRUE;
-    demand->sent.undecided = CLUSTER_UNDECIDED_NONE; /* the permit decides it */
+    demand->sent.undecided = UNDECIDED_NONE; /* the permit decides it */
 }
 
 void
@@ -261,7 +246,7 @@ demands_receive_gone(Demands *self, Demand *demand, guint32 number)
 {
     const LockDemand now = permit_get_demand(demand->queue);
 
-    if (number == demand->sent.number && is_empty(&now) && now.permit == PERMIT_NONE)
+    if (number == demand->number && is_empty(&now) && now.permit == PERMIT_NONE)
         remove_demand(self, demand);
 }
 
@@ -271,7 +256,7 @@ reset(Demand *demand, gpointer data)
     demand->block = 0;
     demand->is_confirmed = FALSE;
     demand->must_send = FALSE;
-    demand->sent = (SentDemand){0};
+    demand->number = 0;
     permit_suspend(demand->queue);
 }
 

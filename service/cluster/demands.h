@@ -18,21 +18,14 @@
 #include "lock-queue.h"
 #include "permit.h"
 
-/* What was sent in a ClusterDemand. */
-typedef struct {
-    guint32 number;
-    PermitMode want;
-    PermitMode held;
-    ClusterUndecided undecided;
-} SentDemand;
-
 typedef struct {
     guint64 handle;
     LockQueue *queue;
     guint64 block;         /* of its permit; 0: none */
     gboolean is_confirmed; /* a permit has come by this connection */
     gboolean must_send;    /* even if it is the same as the last one */
-    SentDemand sent;       /* the last; `number` is 0 if none was sent by this connection */
+    guint32 number;        /* of the last ClusterDemand sent by this connection; 0: none */
+    LockDemand sent;       /* what was sent in it */
     gint64 empty_since_us; /* monotonic; only valid while it is in `lingering` */
     GList in_lingering;    /* `data` is NULL if it is not */
 } Demand;

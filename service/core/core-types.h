@@ -17,7 +17,6 @@
 #pragma once
 
 typedef struct Agent Agent;
-typedef struct Deadlines Deadlines;
 typedef struct Effects Effects;
 typedef struct LimitsAccount LimitsAccount;
 typedef struct LockManager LockManager;

@@ -27,11 +27,10 @@ static const guint32 defaults[N_LIMITS] = {
     [LIMIT_CLIENTS_PER_APP] = 256,
     [LIMIT_CLIENTS_PER_UID] = 1024,
     [LIMIT_CLIENTS_TOTAL] = 4096,
-    /* Deferred calls of one connection: until it is identified, and while it does not read. */
-    [LIMIT_CALLS_WAITING] = 4096,
-    /* The same in bytes; of one connection, of all connections of one uid, and of all. */
+    /* Bytes of the deferred calls of one connection: until it is identified, and while it does not
+     * read. */
     [LIMIT_BYTES_WAITING] = 4 * 1024 * 1024,
-    [LIMIT_BYTES_WAITING_PER_UID] = 32 * 1024 * 1024,
+    /* The same, of all connections; beyond it, the uid with the most has to give way. */
     [LIMIT_BYTES_WAITING_TOTAL] = 64 * 1024 * 1024,
     /* Buckets that one connection watches. A watch keeps its bucket in memory. */
     [LIMIT_WATCHES_PER_CLIENT] = 64,

@@ -5,7 +5,6 @@
 
 #include "agent.h"
 #include "bus-names.h"
-#include "deadlines.h"
 #include "effects.h"
 #include "limit-accounts.h"
 #include "lock-queue.h"
@@ -195,8 +194,8 @@ enqueue(LockManager *manager, LockRequest *request, const LockOptions *options)
     else
         g_queue_push_tail_link(&queue->pending, &request->in_queue);
     if (timeout_ms != 0)
-        deadlines_add(&user_agent->deadlines, request,
-                      user_agent_deadline_ms(user_agent, timeout_ms));
+        user_agent_add_deadline(user_agent, request,
+                                user_agent_deadline_ms(user_agent, timeout_ms));
 }
 
 /* [4.1] Whether a request that is made now is granted immediately. */
@@ -363,7 +362,7 @@ lock_manager_end_request(LockManager *manager, LockRequest *request, EffectKind 
     }
     g_queue_unlink(&manager->requests, &request->in_manager);
     agent_remove_request(request->agent, request);
-    deadlines_remove(&user_agent->deadlines, request);
+    user_agent_remove_deadline(request);
     request->state = LOCK_REQUEST_ENDED;
     if (queue->permit != NULL)
         permit_list_demand(queue);
@@ -427,7 +426,7 @@ enter_lists(LockManager *manager, LockRequest *request, const LockRequestParts *
     }
     g_queue_push_tail_link(&queue->pending, &request->in_queue);
     if (parts->deadline_ms > 0)
-        deadlines_add(&user_agent->deadlines, request, limit_deadline(user_agent, parts));
+        user_agent_add_deadline(user_agent, request, limit_deadline(user_agent, parts));
 }
 
 LockRequest *

@@ -4,7 +4,6 @@
 #include "lock-queue.h"
 
 #include "agent.h"
-#include "deadlines.h"
 #include "effects.h"
 #include "lock-manager.h"
 #include "lock-request.h"
@@ -84,7 +83,7 @@ grant(LockQueue *queue, LockRequest *request)
 
     g_queue_unlink(&queue->pending, &request->in_queue);
     g_queue_push_tail_link(&queue->held, &request->in_queue);
-    deadlines_remove(&user_agent->deadlines, request);
+    user_agent_remove_deadline(request);
     queue->manager->n_held++;
     request->state = LOCK_REQUEST_HELD;
     request->undecided = UNDECIDED_NONE;

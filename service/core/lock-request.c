@@ -24,7 +24,6 @@ lock_request_new(Agent *agent, LockQueue *queue, const LockOptions *options)
     request->in_queue.data = request;
     request->in_agent.data = request;
     request->in_manager.data = request;
-    request->in_deadlines.data = request;
     return request;
 }
 

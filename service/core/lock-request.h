@@ -18,19 +18,13 @@
 
 #include "core-types.h"
 #include "lock-mode.h"
+#include "permit-mode.h"
 
 typedef enum {
     LOCK_REQUEST_PENDING,
     LOCK_REQUEST_HELD,
     LOCK_REQUEST_ENDED,
 } LockRequestState;
-
-/* Why a pending request waits for the decision of a cluster: see permit.h. */
-typedef enum {
-    UNDECIDED_NONE,
-    UNDECIDED_IF_AVAILABLE,
-    UNDECIDED_STEAL,
-} Undecided;
 
 /* The standard's LockOptions [3.2], and the additional options timeout, why and key. */
 typedef struct {
@@ -73,7 +67,7 @@ struct LockRequest {
     GList in_queue;
     GList in_agent;
     GList in_manager;
-    GList in_deadlines;
+    GSequenceIter *in_deadlines; /* NULL: it has no time-out */
 };
 
 /* Creates a pending request that is in no list yet. Returns a new reference. */

@@ -208,16 +208,6 @@ permit_retire_token(LockQueue *queue, guint64 token)
 
 /* ---- demand */
 
-static PermitMode
-get_wanted(const LockQueue *queue)
-{
-    const LockRequest *first = g_queue_peek_head((GQueue *)&queue->pending);
-
-    if (queue->permit->steals.length > 0)
-        return PERMIT_EXCLUSIVE;
-    return first != NULL ? needed_for(first->mode) : PERMIT_NONE;
-}
-
 static gboolean
 is_turn_over(const LockQueue *queue)
 {
@@ -234,15 +224,15 @@ permit_get_demand(const LockQueue *queue)
     const LockRequest *holder = g_queue_peek_head((GQueue *)&queue->held);
     const Permit *permit = queue->permit;
 
+    if (permit->steals.length > 0)
+        first = permit->steals.head->data;
     return (LockDemand){
         .permit = permit->mode,
-        .want = get_wanted(queue),
+        .want = first != NULL ? needed_for(first->mode) : PERMIT_NONE,
         .held = holder != NULL ? needed_for(holder->mode) : PERMIT_NONE,
-        .has_undecided_if_available = first != NULL && first->undecided == UNDECIDED_IF_AVAILABLE,
-        .has_undecided_steal = queue->permit->steals.length > 0,
+        .undecided = first != NULL ? first->undecided : UNDECIDED_NONE,
         .turn_over = is_turn_over(queue),
-        .n_waiting = queue->pending.length + queue->permit->steals.length,
-        .n_tokens = has_tokens(permit) ? permit->token_limit - permit->last_token : 0,
+        .n_waiting = queue->pending.length + permit->steals.length,
     };
 }
 

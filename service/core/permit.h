@@ -44,13 +44,11 @@ struct Permit {
 /* What the host needs from the cluster, and still uses, of one name. */
 typedef struct {
     PermitMode permit;
-    PermitMode want; /* for the first request that waits; PERMIT_NONE: none waits */
-    PermitMode held; /* the mode of the held locks; PERMIT_NONE: none is held */
-    gboolean has_undecided_if_available;
-    gboolean has_undecided_steal;
-    gboolean turn_over; /* has a permit, holds nothing, and can grant nothing more under it */
+    PermitMode want;     /* for the first request that waits; PERMIT_NONE: none waits */
+    PermitMode held;     /* the mode of the held locks; PERMIT_NONE: none is held */
+    Undecided undecided; /* of any request that waits; a steal before others */
+    gboolean turn_over;  /* has a permit, holds nothing, and can grant nothing more under it */
     guint n_waiting;
-    guint64 n_tokens; /* that the permit has left */
 } LockDemand;
 
 /* ---- operations; their effects are appended to the user agent's */

@@ -17,7 +17,7 @@ user_agent_init(UserAgent *user_agent, const Limits *limits)
     user_agent->principals = g_hash_table_new(principal_identity_hash, principal_identity_equal);
     user_agent->total = limits_account_new_total();
     g_queue_init(&user_agent->agents);
-    deadlines_init(&user_agent->deadlines);
+    user_agent->deadlines = g_sequence_new(NULL);
     effects_init(&user_agent->effects);
     user_agent->demands = g_ptr_array_new_with_free_func((GDestroyNotify)lock_queue_unref);
 }
@@ -30,7 +30,8 @@ user_agent_fini(UserAgent *user_agent)
     g_assert(user_agent->agents.length == 0);
     g_assert(g_hash_table_size(user_agent->principals) == 0);
     g_assert(user_agent->total->refs == 1);
-    g_assert(deadlines_get_next_ms(&user_agent->deadlines) == -1);
+    g_assert(g_sequence_is_empty(user_agent->deadlines));
+    g_sequence_free(user_agent->deadlines);
     g_hash_table_unref(user_agent->principals);
     limits_account_unref(user_agent->total);
 }
@@ -50,6 +51,42 @@ gint64
 user_agent_deadline_ms(const UserAgent *user_agent, guint32 timeout_ms)
 {
     return (user_agent->now_us + 999) / 1000 + (gint64)timeout_ms;
+}
+
+static int
+compare_deadlines(gconstpointer a, gconstpointer b, gpointer data)
+{
+    const LockRequest *x = a;
+    const LockRequest *y = b;
+
+    return (x->deadline_ms > y->deadline_ms) - (x->deadline_ms < y->deadline_ms);
+}
+
+void
+user_agent_add_deadline(UserAgent *user_agent, LockRequest *request, gint64 deadline_ms)
+{
+    g_assert(request->in_deadlines == NULL);
+    request->deadline_ms = deadline_ms;
+    request->in_deadlines =
+        g_sequence_insert_sorted(user_agent->deadlines, request, compare_deadlines, NULL);
+}
+
+void
+user_agent_remove_deadline(LockRequest *request)
+{
+    if (request->in_deadlines == NULL)
+        return;
+    g_clear_pointer(&request->in_deadlines, g_sequence_remove);
+    request->deadline_ms = 0;
+}
+
+/* Returns the request with the earliest deadline, or NULL. */
+static LockRequest *
+get_first_deadline(const UserAgent *user_agent)
+{
+    GSequenceIter *first = g_sequence_get_begin_iter(user_agent->deadlines);
+
+    return g_sequence_iter_is_end(first) ? NULL : g_sequence_get(first);
 }
 
 static void
@@ -91,25 +128,28 @@ user_agent_replace(UserAgent *user_agent, Agent *agent)
 void
 user_agent_expire(UserAgent *user_agent)
 {
-    g_autoptr(GPtrArray) due = g_ptr_array_new();
-    g_autoptr(GPtrArray) touched = g_ptr_array_new();
+    g_autoptr(GPtrArray) touched = NULL;
+    LockRequest *request;
 
-    deadlines_take_due(&user_agent->deadlines, user_agent->now_us / 1000, due);
-    for (guint i = 0; i < due->len; i++) {
-        LockRequest *request = due->pdata[i];
-
+    while ((request = get_first_deadline(user_agent)) != NULL &&
+           request->deadline_ms <= user_agent->now_us / 1000) {
+        if (touched == NULL)
+            touched = g_ptr_array_new();
         lock_queue_touch(request->queue, touched);
         lock_manager_end_request(request->queue->manager, request,
                                  request->undecided == UNDECIDED_NONE ? EFFECT_TIMED_OUT
                                                                       : EFFECT_UNAVAILABLE);
     }
-    lock_queue_process_touched(touched);
+    if (touched != NULL)
+        lock_queue_process_touched(touched);
 }
 
 gint64
 user_agent_get_next_deadline_ms(const UserAgent *user_agent)
 {
-    return deadlines_get_next_ms(&user_agent->deadlines);
+    const LockRequest *first = get_first_deadline(user_agent);
+
+    return first != NULL ? first->deadline_ms : -1;
 }
 
 void

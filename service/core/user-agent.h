@@ -12,7 +12,6 @@
 #include <glib.h>
 
 #include "core-types.h"
-#include "deadlines.h"
 #include "effects.h"
 #include "limit-accounts.h"
 
@@ -21,7 +20,7 @@ struct UserAgent {
     GHashTable *principals; /* PrincipalIdentity -> Principal, weak */
     GQueue agents;          /* of Agent, by Agent.in_user_agent; weak */
     LimitsAccount *total;   /* owned reference */
-    Deadlines deadlines;
+    GSequence *deadlines;   /* of LockRequest, by deadline and then by their order; weak */
     Effects effects;
     GPtrArray *demands;  /* of LockQueue, owned references: see permit_take_changed() */
     gint64 now_us;       /* monotonic */
@@ -46,6 +45,11 @@ void user_agent_set_time(UserAgent *user_agent, gint64 monotonic_us, gint64 real
 /* Returns the deadline of a request made now, in monotonic milliseconds, rounded up so that it
  * never expires early. */
 gint64 user_agent_deadline_ms(const UserAgent *user_agent, guint32 timeout_ms);
+
+/* Adds and removes the time-out of a pending request, which has it until it is granted or ends.
+ * Each has at most one; removing does nothing if there is none. */
+void user_agent_add_deadline(UserAgent *user_agent, LockRequest *request, gint64 deadline_ms);
+void user_agent_remove_deadline(LockRequest *request);
 
 /* [2.6] Terminates the remaining locks and requests of an agent that has disconnected: first its
  * requests end, then its locks; then the queues are processed. So nothing is granted to it. */

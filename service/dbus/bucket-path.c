@@ -151,7 +151,6 @@ bucket_path_decode(const char *path, BucketPath *out_bucket)
         bucket_path_clear(&bucket);
         return FALSE;
     }
-    bucket.path = g_strdup(path);
     if (bucket.owner.identity.app_id == NULL)
         bucket.owner.identity.app_id = g_strdup("");
     *out_bucket = bucket;
@@ -161,7 +160,6 @@ bucket_path_decode(const char *path, BucketPath *out_bucket)
 void
 bucket_path_clear(BucketPath *bucket)
 {
-    g_free(bucket->path);
     g_free(bucket->name);
     g_free((char *)bucket->owner.identity.app_id);
     *bucket = (BucketPath){NULL};

@@ -19,7 +19,6 @@
 #include "lock-call.h"
 
 typedef struct {
-    char *path;        /* owned */
     char *name;        /* of the bucket; owned */
     BucketOwner owner; /* its app_id is owned */
 } BucketPath;

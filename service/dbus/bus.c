@@ -21,35 +21,9 @@ bus_fini(Bus *bus)
     flow_controls_fini(&bus->flow);
     outbox_fini(&bus->outbox);
     bucket_path_clear(&bus->called);
-    bucket_path_clear(&bus->last_bucket);
     /* Not flushed, since that would block if the bus does not read. */
     sd_bus_close(bus->connection);
     g_clear_pointer(&bus->connection, sd_bus_unref);
-}
-
-const BucketPath *
-bus_get_bucket(Bus *bus, const char *path)
-{
-    BucketPath bucket;
-
-    if (g_strcmp0(path, bus->called.path) == 0)
-        return &bus->called;
-    if (!bucket_path_decode(path, &bucket))
-        return NULL;
-    bucket_path_clear(&bus->called);
-    bus->called = bucket;
-    return &bus->called;
-}
-
-const char *
-bus_get_bucket_path(Bus *bus, const char *bucket)
-{
-    if (g_strcmp0(bucket, bus->last_bucket.name) != 0) {
-        bucket_path_clear(&bus->last_bucket);
-        bus->last_bucket =
-            (BucketPath){.path = bucket_path_encode(bucket), .name = g_strdup(bucket)};
-    }
-    return bus->last_bucket.path;
 }
 
 void

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The connection to the bus: it has the outbox, flow control, and the conversion between bucket
- * names and object paths.
+/* The connection to the bus, with the outbox and flow control.
  *
  * bus_send() only queues a message; it is sent at the end of the turn, after the commit. The Bus
  * owns the connection, and is a part of the Server. */
@@ -11,12 +10,9 @@
 
 #include "bucket-path.h"
 #include "client.h"
-#include "cluster-info.h"
 #include "flow-control.h"
 #include "outbox.h"
 #include "sd-bus.h"
-
-typedef void (*BusGetClusterInfo)(ClusterInfo *out_info, gpointer data);
 
 struct Bus {
     Server *server;     /* borrowed */
@@ -24,10 +20,7 @@ struct Bus {
     Outbox outbox;
     FlowControls flow;
     sd_bus_message *served; /* not owned; the call that is being served, unless it was deferred */
-    BucketPath called;      /* the bucket of the last call */
-    BucketPath last_bucket; /* the bucket of the last signal about a client's own principal */
-    BusGetClusterInfo get_cluster_info; /* see interfaces.h */
-    gpointer data;                      /* for it */
+    BucketPath called;      /* the bucket of the call that was decoded last: see decode.h */
 };
 
 /* Takes the reference to `connection`. */
@@ -35,14 +28,6 @@ void bus_init(Bus *bus, sd_bus *connection, Server *server);
 
 /* Closes the connection; queued messages are dropped. */
 void bus_fini(Bus *bus);
-
-/* The bucket that has that object path; NULL if there is none. Valid until the next call is
- * decoded, whatever is sent before that. Most clients use one bucket. */
-const BucketPath *bus_get_bucket(Bus *bus, const char *path);
-
-/* The object path of a bucket for clients of its own principal. Valid until the next call of this.
- */
-const char *bus_get_bucket_path(Bus *bus, const char *bucket);
 
 /* Takes `message` and sends it to the client at the end of the turn. `n_bytes` is the approximate
  * size of its strings. */

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "bus-names.h"
+#include "objects.h"
 #include "options.h"
-
-#define PEER_INTERFACE "org.freedesktop.DBus.Peer"
 
 /* Reads the body. Returns negative errno if it cannot be read; `error` may then have the reason. */
 typedef int (*BodyReader)(sd_bus_message *message, LockCall *call, sd_bus_error *error);
@@ -88,6 +87,51 @@ read_open_socket(sd_bus_message *message, LockCall *call, sd_bus_error *error)
     return options_read_open_socket(message, &call->version, error);
 }
 
+/* ---- the interfaces of D-Bus itself */
+
+static int
+set_refusal(LockCall *call, const char *name, const char *text)
+{
+    call->refusal_name = name;
+    call->refusal_text = g_strdup(text);
+    return 0;
+}
+
+/* Of Get and Set: all properties are read-only. */
+static int
+read_property(sd_bus_message *message, LockCall *call, sd_bus_error *error)
+{
+    const char *interface, *name;
+    int r = sd_bus_message_read(message, "ss", &interface, &name);
+
+    if (r < 0)
+        return r;
+    call->item = objects_find_property((ObjectKind)call->item, interface, name);
+    if (call->item == N_PROPERTIES)
+        return set_refusal(call, SD_BUS_ERROR_UNKNOWN_PROPERTY, "there is no such property");
+    if (call->kind != LOCK_CALL_GET)
+        return set_refusal(call, SD_BUS_ERROR_PROPERTY_READ_ONLY, "the property is read-only");
+    return 0;
+}
+
+static int
+read_get_all(sd_bus_message *message, LockCall *call, sd_bus_error *error)
+{
+    const ObjectKind object = (ObjectKind)call->item;
+    const char *interface;
+    int r = sd_bus_message_read_basic(message, 's', &interface);
+
+    if (r < 0)
+        return r;
+    if (interface[0] != '\0' && !objects_have(object, interface))
+        return set_refusal(call, SD_BUS_ERROR_UNKNOWN_INTERFACE, "there is no such interface");
+    call->item =
+        objects_find_property(object, interface, "Version") < N_PROPERTIES ? N_PROPERTIES : 0;
+    return 0;
+}
+
+/* ---- calls */
+
 /* The most frequent first. */
 static const DecodeTableRow decode_table[] = {
     {BUS_LOCKS_INTERFACE, "Request", "sa{sv}", LOCK_CALL_REQUEST, read_request},
@@ -103,7 +147,12 @@ static const DecodeTableRow decode_table[] = {
     {BUS_SERVICE_INTERFACE, "Watch", "b", LOCK_CALL_WATCH, read_watch},
     {BUS_SERVICE_INTERFACE, "OpenSocket", "a{sv}", LOCK_CALL_OPEN_SOCKET, read_open_socket},
     {BUS_SERVICE_INTERFACE, "Resync", "", LOCK_CALL_RESYNC, NULL},
-    {PEER_INTERFACE, "Ping", "", LOCK_CALL_PING, NULL},
+    {BUS_PEER_INTERFACE, "Ping", "", LOCK_CALL_PING, NULL},
+    {BUS_PEER_INTERFACE, "GetMachineId", "", LOCK_CALL_MACHINE_ID, NULL},
+    {BUS_INTROSPECTABLE_INTERFACE, "Introspect", "", LOCK_CALL_INTROSPECT, NULL},
+    {BUS_PROPERTIES_INTERFACE, "Get", "ss", LOCK_CALL_GET, read_property},
+    {BUS_PROPERTIES_INTERFACE, "GetAll", "s", LOCK_CALL_GET_ALL, read_get_all},
+    {BUS_PROPERTIES_INTERFACE, "Set", "ssv", LOCK_CALL_UNKNOWN, read_property},
 };
 
 static const DecodeTableRow *
@@ -118,78 +167,71 @@ find_row(const char *interface, const char *member)
     return NULL;
 }
 
-/* Returns the row of the called method; NULL if sd-bus, which has the objects, has to reply.
- * `*out_bucket` is NULL if the call is not about a bucket. */
+/* Returns the row of the called method; otherwise NULL, and the call is refused. A call without an
+ * interface is of none. The interface Peer is also at paths without an object. */
 static const DecodeTableRow *
-find_called(Bus *bus, sd_bus_message *message, const BucketPath **out_bucket)
+find_called(sd_bus_message *message, ObjectKind object, LockCall *call)
 {
     const char *interface = sd_bus_message_get_interface(message);
-    const char *path = sd_bus_message_get_path(message);
     const DecodeTableRow *row = NULL;
 
-    *out_bucket = NULL;
-    if (interface != NULL)
+    if (interface != NULL &&
+        (objects_have(object, interface) || g_str_equal(interface, BUS_PEER_INTERFACE)))
         row = find_row(interface, sd_bus_message_get_member(message));
-    if (row == NULL || sd_bus_message_has_signature(message, row->signature) <= 0)
-        return NULL;
-    if (row->kind == LOCK_CALL_PING)
+    if (row != NULL && sd_bus_message_has_signature(message, row->signature) > 0)
         return row;
-    if (strcmp(interface, BUS_SERVICE_INTERFACE) == 0)
-        return strcmp(path, BUS_SERVICE_PATH) == 0 ? row : NULL;
-    *out_bucket = bus_get_bucket(bus, path);
-    return *out_bucket != NULL ? row : NULL;
+    if (row != NULL)
+        set_refusal(call, BUS_ERROR_INVALID_ARGS, "the arguments have the wrong types");
+    else if (object == OBJECT_BUCKET || object == OBJECT_SERVICE)
+        set_refusal(call, BUS_ERROR_UNKNOWN_METHOD, "there is no such method");
+    else
+        set_refusal(call, BUS_ERROR_UNKNOWN_OBJECT, "there is no such object");
+    return NULL;
 }
 
 static void
-begin_call(sd_bus_message *message, LockCallKind kind, LockCall *call)
+begin_call(sd_bus_message *message, LockCall *call)
 {
     uint64_t cookie = 0;
     int r = sd_bus_message_get_cookie(message, &cookie);
 
     g_assert(r >= 0);
     *call = (LockCall){
-        .kind = kind,
+        .kind = LOCK_CALL_UNKNOWN,
         .wants_reply = sd_bus_message_get_expect_reply(message) > 0,
         .serial = cookie,
     };
 }
 
 static void
-set_refusal(LockCall *call, const sd_bus_error *error)
+set_body_refusal(LockCall *call, const sd_bus_error *error)
 {
-    if (!sd_bus_error_is_set(error)) {
-        call->refusal_name = BUS_ERROR_INVALID_ARGS;
-        call->refusal_text = g_strdup("the message body is invalid");
-        return;
-    }
-    call->refusal_name = sd_bus_error_has_name(error, SD_BUS_ERROR_NO_MEMORY)
-                             ? SD_BUS_ERROR_NO_MEMORY
-                             : BUS_ERROR_INVALID_ARGS;
-    call->refusal_text = g_strdup(error->message);
-}
-
-gboolean
-decode_call(Bus *bus, sd_bus_message *message, LockCall *out_call)
-{
-    sd_bus_error error = SD_BUS_ERROR_NULL;
-    const BucketPath *bucket;
-    const DecodeTableRow *row = find_called(bus, message, &bucket);
-
-    if (row == NULL)
-        return FALSE;
-    begin_call(message, row->kind, out_call);
-    if (bucket != NULL) {
-        out_call->bucket = bucket->name;
-        out_call->owner = bucket->owner;
-    }
-    if (row->read_body != NULL && row->read_body(message, out_call, &error) < 0)
-        set_refusal(out_call, &error);
-    sd_bus_error_free(&error);
-    return TRUE;
+    if (!sd_bus_error_is_set(error))
+        set_refusal(call, BUS_ERROR_INVALID_ARGS, "the message body is invalid");
+    else if (sd_bus_error_has_name(error, SD_BUS_ERROR_NO_MEMORY))
+        set_refusal(call, SD_BUS_ERROR_NO_MEMORY, error->message);
+    else
+        set_refusal(call, BUS_ERROR_INVALID_ARGS, error->message);
 }
 
 void
-decode_other(sd_bus_message *message, LockCall *out_call)
+decode_call(Bus *bus, sd_bus_message *message, LockCall *out_call)
 {
-    begin_call(message, LOCK_CALL_OTHER, out_call);
+    sd_bus_error error = SD_BUS_ERROR_NULL;
+    const DecodeTableRow *row;
+    ObjectKind object;
+
+    bucket_path_clear(&bus->called);
+    object = objects_find(sd_bus_message_get_path(message), &bus->called);
+    begin_call(message, out_call);
+    row = find_called(message, object, out_call);
+    if (row == NULL)
+        return;
+    out_call->kind = row->kind;
+    out_call->item = object;
+    out_call->bucket = bus->called.name;
+    out_call->owner = bus->called.owner;
+    if (row->read_body != NULL && row->read_body(message, out_call, &error) < 0)
+        set_body_refusal(out_call, &error);
+    sd_bus_error_free(&error);
 }

@@ -179,17 +179,12 @@ new_signal(Client *client, const char *path, const char *member)
     return signal;
 }
 
-/* The path by which the client addresses the bucket. `*out_owned` has to be freed. */
-static const char *
-get_path(const Client *client, const LockManager *manager, char **out_owned)
+/* Returns the owned path by which the client addresses the bucket. */
+static char *
+get_path(const Client *client, const LockManager *manager)
 {
-    const Principal *observer = client->agent->principal;
-
-    if (observer == manager->principal)
-        return bus_get_bucket_path(get_bus(client), manager->bucket);
-    *out_owned =
-        bucket_path_encode_for(&observer->identity, &manager->principal->identity, manager->bucket);
-    return *out_owned;
+    return bucket_path_encode_for(&client->agent->principal->identity,
+                                  &manager->principal->identity, manager->bucket);
 }
 
 void
@@ -199,8 +194,7 @@ encode_effect(Client *client, const Effect *effect)
     const LockQueue *queue = request->queue;
     const char *mode = lock_mode_to_string(request->mode);
     const char *client_id = request->agent->client_id;
-    g_autofree char *owned = NULL;
-    const char *path = get_path(client, queue->manager, &owned);
+    g_autofree char *path = get_path(client, queue->manager);
     sd_bus_message *signal;
     int r;
 
@@ -223,8 +217,8 @@ encode_effect(Client *client, const Effect *effect)
 void
 encode_lost(Client *client, const char *bucket, guint64 id, const char *name, LockMode mode)
 {
-    sd_bus_message *signal =
-        new_signal(client, bus_get_bucket_path(get_bus(client), bucket), "Released");
+    g_autofree char *path = bucket_path_encode(bucket);
+    sd_bus_message *signal = new_signal(client, path, "Released");
     int r = append_released(signal, id, name, mode, client->unique_name, BUS_REASON_LOST);
 
     g_assert(r >= 0);
@@ -234,8 +228,8 @@ encode_lost(Client *client, const char *bucket, guint64 id, const char *name, Lo
 void
 encode_missed(Client *client, const LockManager *manager, guint64 count)
 {
-    g_autofree char *owned = NULL;
-    const char *path = manager != NULL ? get_path(client, manager, &owned) : BUS_SERVICE_PATH;
+    g_autofree char *path =
+        manager != NULL ? get_path(client, manager) : g_strdup(BUS_SERVICE_PATH);
     sd_bus_message *signal = new_signal(client, path, "Missed");
     int r = sd_bus_message_append(signal, "t", count);
 

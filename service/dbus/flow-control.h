@@ -64,8 +64,8 @@ void flow_controls_fini(FlowControls *all);
 FlowControl *flow_control_new(FlowControls *all, Client *client);
 void flow_control_free(FlowControl *self);
 
-/* Counts a message to the client with about `n_bytes` bytes of strings: a reply, an error, a
- * signal, or a reply that sd-bus sends itself. */
+/* Counts a message to the client with about `n_bytes` bytes of strings: a reply, an error or a
+ * signal. */
 void flow_control_add(FlowControl *self, gsize n_bytes);
 
 /* The same for a message with a file descriptor. */

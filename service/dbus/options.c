@@ -12,17 +12,12 @@
 /* Keys in error texts are truncated to this length, and escaped. */
 #define KEY_BYTES_SHOWN 64
 
-typedef union {
-    const char *s;
-    int b;
-    uint32_t u;
-    uint64_t t;
-} OptionValue;
-
 typedef struct {
     const char *key;
-    char type; /* the D-Bus type of the value: s, b, u or t */
-} OptionSpec;
+    char type;   /* the D-Bus type of the value: s, b, u or t */
+    void *value; /* a const char *, gboolean, guint32 or guint64, which is set if it is given */
+    gboolean *is_given; /* NULL, or set to TRUE then */
+} Option;
 
 static int
 refuse_key(sd_bus_error *error, const char *key, const char *why)
@@ -46,12 +41,13 @@ refuse_body(sd_bus_error *error, int r)
         "the message body is invalid, or has a string that is not valid in D-Bus");
 }
 
-/* Reads one {sv}. Returns the index of its spec, or a negative errno and sets `error`. */
+/* Reads one {sv}. Returns the index of its option, or a negative errno and sets `error`. Bit n of
+ * `given` is set if option n was read before. */
 static int
 read_entry(sd_bus_message *message,
-           const OptionSpec *specs,
-           guint n_specs,
-           OptionValue *value,
+           const Option *options,
+           guint n_options,
+           guint given,
            sd_bus_error *error)
 {
     const char *key, *contents;
@@ -60,32 +56,31 @@ read_entry(sd_bus_message *message,
 
     if (r <= 0)
         return refuse_body(error, r);
-    for (i = 0; i < n_specs; i++)
-        if (g_str_equal(key, specs[i].key))
+    for (i = 0; i < n_options; i++)
+        if (g_str_equal(key, options[i].key))
             break;
-    if (i == n_specs)
+    if (i == n_options)
         return refuse_key(error, key, "is unknown");
 
     r = sd_bus_message_peek_type(message, NULL, &contents);
     if (r <= 0)
         return refuse_body(error, r);
-    if (contents[0] != specs[i].type || contents[1] != '\0')
+    if (contents[0] != options[i].type || contents[1] != '\0')
         return refuse_key(error, key, "has the wrong type");
+    if (given & 1u << i)
+        return refuse_key(error, key, "is a duplicate");
     if ((r = sd_bus_message_enter_container(message, 'v', contents)) <= 0 ||
-        (r = sd_bus_message_read_basic(message, contents[0], value)) <= 0 ||
+        (r = sd_bus_message_read_basic(message, contents[0], options[i].value)) <= 0 ||
         (r = sd_bus_message_exit_container(message)) < 0)
         return refuse_body(error, r);
     return (int)i;
 }
 
-/* Reads an a{sv} into `values`, indexed like `specs`. Bit n of `*out_given` is set if key n is
- * present. */
+/* Reads an a{sv}. */
 static int
 read_dictionary(sd_bus_message *message,
-                const OptionSpec *specs,
-                guint n_specs,
-                OptionValue *values,
-                guint *out_given,
+                const Option *options,
+                guint n_options,
                 sd_bus_error *error)
 {
     guint given = 0;
@@ -95,46 +90,21 @@ read_dictionary(sd_bus_message *message,
         return refuse_body(error, r);
 
     while ((r = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
-        OptionValue value = {0};
-        int i = read_entry(message, specs, n_specs, &value, error);
+        int i = read_entry(message, options, n_options, given, error);
 
         if (i < 0)
             return i;
-        if (given & 1u << i)
-            return refuse_key(error, specs[i].key, "is a duplicate");
         given |= 1u << i;
-        values[i] = value;
+        if (options[i].is_given != NULL)
+            *options[i].is_given = TRUE;
         r = sd_bus_message_exit_container(message);
         if (r < 0)
             return refuse_body(error, r);
     }
     if (r < 0 || (r = sd_bus_message_exit_container(message)) < 0)
         return refuse_body(error, r);
-
-    *out_given = given;
     return 0;
 }
-
-enum {
-    LOCK_MODE_KEY,
-    LOCK_IF_AVAILABLE_KEY,
-    LOCK_STEAL_KEY,
-    LOCK_SIGNAL_KEY,
-    LOCK_TIMEOUT_KEY,
-    LOCK_WHY_KEY,
-    LOCK_KEY_KEY,
-    N_LOCK_KEYS,
-};
-
-static const OptionSpec lock_specs[N_LOCK_KEYS] = {
-    [LOCK_MODE_KEY] = {BUS_OPTION_MODE, 's'},
-    [LOCK_IF_AVAILABLE_KEY] = {BUS_OPTION_IF_AVAILABLE, 'b'},
-    [LOCK_STEAL_KEY] = {BUS_OPTION_STEAL, 'b'},
-    [LOCK_SIGNAL_KEY] = {BUS_OPTION_SIGNAL, 'b'},
-    [LOCK_TIMEOUT_KEY] = {BUS_OPTION_TIMEOUT, 'u'},
-    [LOCK_WHY_KEY] = {BUS_OPTION_WHY, 's'},
-    [LOCK_KEY_KEY] = {BUS_OPTION_KEY, 't'},
-};
 
 int
 options_read_lock(sd_bus_message *message,
@@ -142,129 +112,83 @@ options_read_lock(sd_bus_message *message,
                   LockOptions *out_options,
                   sd_bus_error *error)
 {
-    OptionValue values[N_LOCK_KEYS] = {0};
-    LockMode mode = LOCK_MODE_EXCLUSIVE;
-    guint given = 0;
-    int r = read_dictionary(message, lock_specs, N_LOCK_KEYS, values, &given, error);
+    const char *mode = NULL;
+    gboolean is_steal_given = FALSE;
+    const Option options[] = {
+        {BUS_OPTION_MODE, 's', &mode, NULL},
+        {BUS_OPTION_IF_AVAILABLE, 'b', &out_options->if_available, NULL},
+        {BUS_OPTION_STEAL, 'b', &out_options->steal, &is_steal_given},
+        {BUS_OPTION_SIGNAL, 'b', &out_options->signal, NULL},
+        {BUS_OPTION_TIMEOUT, 'u', &out_options->timeout_ms, NULL},
+        {BUS_OPTION_WHY, 's', &out_options->why, NULL},
+        {BUS_OPTION_KEY, 't', &out_options->key, NULL},
+    };
+    int r;
 
+    *out_options = (LockOptions){.mode = LOCK_MODE_EXCLUSIVE, .why = ""};
+    r = read_dictionary(message, options, G_N_ELEMENTS(options), error);
     if (r < 0)
         return r;
-    if (given & 1u << LOCK_MODE_KEY && !lock_mode_from_string(values[LOCK_MODE_KEY].s, &mode))
+    if (mode != NULL && !lock_mode_from_string(mode, &out_options->mode))
         return refuse_key(error, BUS_OPTION_MODE, "must be 'exclusive' or 'shared'");
-    if (steal && given & 1u << LOCK_STEAL_KEY && !values[LOCK_STEAL_KEY].b)
+    if (steal && is_steal_given && !out_options->steal)
         return refuse_key(error, BUS_OPTION_STEAL, "cannot be false");
-
-    *out_options = (LockOptions){
-        .mode = mode,
-        .if_available = values[LOCK_IF_AVAILABLE_KEY].b,
-        .steal = steal || values[LOCK_STEAL_KEY].b,
-        .signal = values[LOCK_SIGNAL_KEY].b,
-        .timeout_ms = values[LOCK_TIMEOUT_KEY].u,
-        .key = values[LOCK_KEY_KEY].t,
-        .why = given & 1u << LOCK_WHY_KEY ? values[LOCK_WHY_KEY].s : "",
-    };
+    out_options->steal = out_options->steal || steal;
     return 0;
 }
-
-enum {
-    INSPECT_NAME_KEY,
-    INSPECT_PREFIX_KEY,
-    INSPECT_STATE_KEY,
-    INSPECT_CLIENT_ID_KEY,
-    INSPECT_ID_KEY,
-    INSPECT_AFTER_KEY,
-    INSPECT_LIMIT_KEY,
-    N_INSPECT_KEYS,
-};
-
-static const OptionSpec inspect_specs[N_INSPECT_KEYS] = {
-    [INSPECT_NAME_KEY] = {BUS_FILTER_NAME, 's'},
-    [INSPECT_PREFIX_KEY] = {BUS_FILTER_PREFIX, 's'},
-    [INSPECT_STATE_KEY] = {BUS_FILTER_STATE, 's'},
-    [INSPECT_CLIENT_ID_KEY] = {BUS_FILTER_CLIENT_ID, 's'},
-    [INSPECT_ID_KEY] = {BUS_FILTER_ID, 't'},
-    [INSPECT_AFTER_KEY] = {BUS_FILTER_AFTER, 't'},
-    [INSPECT_LIMIT_KEY] = {BUS_FILTER_LIMIT, 'u'},
-};
 
 int
 options_read_inspect(sd_bus_message *message, InspectFilter *out_filter, sd_bus_error *error)
 {
-    OptionValue values[N_INSPECT_KEYS] = {0};
-    const char *state;
-    guint32 limit = INSPECT_LIMIT_DEFAULT;
-    guint given = 0;
-    int r = read_dictionary(message, inspect_specs, N_INSPECT_KEYS, values, &given, error);
+    const char *state = NULL;
+    guint32 limit = 0;
+    const Option options[] = {
+        {BUS_FILTER_NAME, 's', &out_filter->name, NULL},
+        {BUS_FILTER_PREFIX, 's', &out_filter->prefix, NULL},
+        {BUS_FILTER_STATE, 's', &state, &out_filter->by_state},
+        {BUS_FILTER_CLIENT_ID, 's', &out_filter->client_id, NULL},
+        {BUS_FILTER_ID, 't', &out_filter->id, &out_filter->by_id},
+        {BUS_FILTER_AFTER, 't', &out_filter->after, NULL},
+        {BUS_FILTER_LIMIT, 'u', &limit, NULL},
+    };
+    int r;
 
+    *out_filter = (InspectFilter){.state = LOCK_REQUEST_PENDING};
+    r = read_dictionary(message, options, G_N_ELEMENTS(options), error);
     if (r < 0)
         return r;
-    state = values[INSPECT_STATE_KEY].s;
-    if (state != NULL && !g_str_equal(state, BUS_STATE_HELD) &&
-        !g_str_equal(state, BUS_STATE_PENDING))
+    if (g_strcmp0(state, BUS_STATE_HELD) == 0)
+        out_filter->state = LOCK_REQUEST_HELD;
+    else if (state != NULL && !g_str_equal(state, BUS_STATE_PENDING))
         return refuse_key(error, BUS_FILTER_STATE, "must be 'held' or 'pending'");
-    if (values[INSPECT_LIMIT_KEY].u > 0)
-        limit = MIN(values[INSPECT_LIMIT_KEY].u, BUS_INSPECT_LIMIT_MAX);
-
-    *out_filter = (InspectFilter){
-        .name = values[INSPECT_NAME_KEY].s,
-        .prefix = values[INSPECT_PREFIX_KEY].s,
-        .client_id = values[INSPECT_CLIENT_ID_KEY].s,
-        .by_id = (given & 1u << INSPECT_ID_KEY) != 0,
-        .id = values[INSPECT_ID_KEY].t,
-        .by_state = state != NULL,
-        .state = state != NULL && g_str_equal(state, BUS_STATE_HELD) ? LOCK_REQUEST_HELD
-                                                                     : LOCK_REQUEST_PENDING,
-        .after = values[INSPECT_AFTER_KEY].t,
-        .limit = limit,
-    };
+    out_filter->limit = limit > 0 ? MIN(limit, BUS_INSPECT_LIMIT_MAX) : INSPECT_LIMIT_DEFAULT;
     return 0;
 }
-
-enum {
-    BREAK_CLIENT_ID_KEY,
-    BREAK_ID_KEY,
-    N_BREAK_KEYS,
-};
-
-static const OptionSpec break_specs[N_BREAK_KEYS] = {
-    [BREAK_CLIENT_ID_KEY] = {BUS_OPTION_CLIENT_ID, 's'},
-    [BREAK_ID_KEY] = {BUS_OPTION_ID, 't'},
-};
 
 int
 options_read_break(sd_bus_message *message, InspectFilter *out_filter, sd_bus_error *error)
 {
-    OptionValue values[N_BREAK_KEYS] = {0};
-    guint given = 0;
-    int r = read_dictionary(message, break_specs, N_BREAK_KEYS, values, &given, error);
+    const Option options[] = {
+        {BUS_OPTION_CLIENT_ID, 's', &out_filter->client_id, NULL},
+        {BUS_OPTION_ID, 't', &out_filter->id, &out_filter->by_id},
+    };
+    int r;
 
+    *out_filter = (InspectFilter){.by_state = TRUE, .state = LOCK_REQUEST_HELD};
+    r = read_dictionary(message, options, G_N_ELEMENTS(options), error);
     if (r < 0)
         return r;
     /* Ids are a client's own: without the client it would be a lock of anybody. */
-    if (given == 1u << BREAK_ID_KEY)
+    if (out_filter->by_id && out_filter->client_id == NULL)
         return refuse_key(error, BUS_OPTION_ID, "goes with 'clientId' only");
-
-    *out_filter = (InspectFilter){
-        .client_id = values[BREAK_CLIENT_ID_KEY].s,
-        .by_id = (given & 1u << BREAK_ID_KEY) != 0,
-        .id = values[BREAK_ID_KEY].t,
-        .by_state = TRUE,
-        .state = LOCK_REQUEST_HELD,
-    };
     return 0;
 }
-
-static const OptionSpec open_socket_specs[] = {
-    {BUS_OPTION_VERSION, 'u'},
-};
 
 int
 options_read_open_socket(sd_bus_message *message, guint32 *out_version, sd_bus_error *error)
 {
-    OptionValue value = {.u = 1};
-    guint given = 0;
-    int r = read_dictionary(message, open_socket_specs, 1, &value, &given, error);
+    const Option options[] = {{BUS_OPTION_VERSION, 'u', out_version, NULL}};
 
-    *out_version = value.u;
-    return r;
+    *out_version = 1;
+    return read_dictionary(message, options, 1, error);
 }

@@ -4,8 +4,7 @@
 /* The queue of messages that are sent on the bus at the end of the turn.
  *
  * Messages are sent in order, while sd-bus's own write queue is short. That queue is never filled,
- * because sd-bus drops messages that don't fit, including its own replies. The outbox owns its
- * messages. */
+ * because sd-bus drops messages that don't fit. The outbox owns its messages. */
 
 #pragma once
 

@@ -171,7 +171,7 @@ finish_for_want_of_room(CredentialsLookup *lookup)
 static gboolean
 is_short_of_descriptors(void)
 {
-    return descriptors_are_scarce(DESCRIPTORS_FOR_STRANGERS);
+    return descriptors_are_scarce(DESCRIPTORS_FOR_LOOKUPS);
 }
 
 static int

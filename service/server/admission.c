@@ -3,7 +3,6 @@
 
 #include "admission.h"
 
-#include "clock.h"
 #include "cluster.h"
 #include "credentials.h"
 #include "encode.h"
@@ -205,7 +204,7 @@ admission_remove_client(Client *client)
     watches_remove_client(client);
     packet_socket_close(client, 0);
     if (client->agent != NULL) {
-        clock_tick(client->server);
+        server_tick(client->server);
         user_agent_terminate(&client->server->user_agent, client->agent);
         client->agent->server_data = NULL;
         notify_effects(server);

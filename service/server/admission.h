@@ -6,8 +6,8 @@
  *
  * A client is identified once, before its first call is served: the bus is asked for its
  * credentials, and the sandbox of its process is determined (identity/). Meanwhile its calls are
- * deferred; other clients don't wait. A connection that only makes calls which sd-bus answers is
- * not identified; it has a client without agent, for flow control.
+ * deferred; other clients don't wait. A connection that only makes calls which concern no agent
+ * (lock_call_needs_agent) is not identified; it has a client without agent, for flow control.
  *
  * When a client has left the bus, its last calls are served before it is removed
  * (scheduler_on_disconnected). */

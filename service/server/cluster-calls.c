@@ -6,13 +6,12 @@
 #include <string.h>
 
 #include "bus-names.h"
-#include "clock.h"
 #include "cluster.h"
 #include "encode.h"
 #include "lifecycle.h"
+#include "lists.h"
 #include "lock-manager.h"
 #include "notifications.h"
-#include "observed.h"
 #include "packet-socket.h"
 #include "principal.h"
 
@@ -167,12 +166,12 @@ finish(AskedCall *asked, LockResult result, guint32 n_remote)
     if (client != NULL && asked->call->kind == LOCK_CALL_BREAK)
         notify_reply(client, &bus_channel, asked->call, &reply);
     else if (client != NULL)
-        observed_send_list(client, asked->call, asked->rows);
+        lists_send(client, asked->call, asked->rows);
     calls->n_bytes -= asked->n_bytes;
     g_ptr_array_remove(calls->asked, asked);
 }
 
-/* At the end of the lease clock_tick() disconnects the gateway, which finishes all calls. */
+/* At the end of the lease server_tick() disconnects the gateway, which finishes all calls. */
 static gboolean
 on_timeout(gpointer data)
 {
@@ -180,7 +179,7 @@ on_timeout(gpointer data)
     Server *server = asked->server;
 
     asked->timeout_id = 0;
-    clock_tick(server);
+    server_tick(server);
     if (g_ptr_array_find(server->cluster_calls->asked, asked, NULL))
         finish(asked, LOCK_RESULT_UNREACHED, 0);
     return G_SOURCE_REMOVE;
@@ -260,7 +259,6 @@ cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_e
     const char *host;
     AskedCall *asked;
     guint64 serial;
-    gsize n_bytes;
 
     if (!is_clustered(call) || !get_host(call, &host))
         return CLUSTER_ASK_NONE;
@@ -274,7 +272,7 @@ cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_e
     asked->uid = uid;
     asked->caller_uid = caller_uid;
     asked->unique_name = g_strdup(client->unique_name);
-    asked->call = lock_call_copy(call, &server->user_agent.limits, &n_bytes);
+    asked->call = lock_call_copy(call, &server->user_agent.limits);
     asked->rows = g_ptr_array_new_with_free_func(g_free);
     asked->n_ended = n_ended;
     asked->timeout_id = g_timeout_add(
@@ -382,7 +380,7 @@ on_disconnected(gpointer data)
 static void
 tick(gpointer data)
 {
-    clock_tick(data);
+    server_tick(data);
 }
 
 /* While the sockets of clients are waited for, so is the gateway. */
@@ -401,9 +399,9 @@ static const ClusterFunctions functions = {
 };
 
 void
-cluster_calls_get_info(ClusterInfo *out_info, gpointer server)
+cluster_calls_get_info(const Server *server, ClusterInfo *out_info)
 {
-    Cluster *cluster = ((Server *)server)->cluster;
+    Cluster *cluster = server->cluster;
 
     if (cluster != NULL)
         cluster_get_info(cluster, out_info);

@@ -30,8 +30,8 @@ typedef enum {
  * locks that Break has ended on this host. */
 ClusterAsk cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_ended);
 
-/* For the property Cluster; `server` is a Server. */
-void cluster_calls_get_info(ClusterInfo *out_info, gpointer server);
+/* For the property Cluster. */
+void cluster_calls_get_info(const Server *server, ClusterInfo *out_info);
 
 /* Replies to all these calls as after their time. */
 void cluster_calls_finish_all(Server *server);

@@ -6,16 +6,16 @@
 #include <unistd.h>
 
 #include "bus-names.h"
-#include "clock.h"
 #include "cluster-calls.h"
 #include "descriptors.h"
 #include "encode.h"
 #include "late-replies.h"
 #include "lifecycle.h"
+#include "lists.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
 #include "notifications.h"
-#include "observed.h"
+#include "objects.h"
 #include "principal.h"
 #include "watches.h"
 
@@ -32,7 +32,9 @@ request(Client *client, const Channel *channel, const LockCall *call)
     if (call->refusal_name == NULL)
         reply.result = cluster_calls_check(client, call);
     if (reply.result == LOCK_RESULT_OK) {
-        manager = lock_manager_get(client->agent->principal, call->bucket);
+        manager = channel == &socket_channel
+                      ? packet_socket_get_manager(client, call->bucket)
+                      : lock_manager_get(client->agent->principal, call->bucket);
         reply.result =
             lock_manager_request(manager, client->agent, call->name, &call->options, &live);
         reply.request = live;
@@ -124,9 +126,8 @@ static void
 send_list(Client *client, const LockCall *call)
 {
     if ((call->kind != LOCK_CALL_QUERY && call->kind != LOCK_CALL_INSPECT) ||
-        cluster_calls_ask(client, call, observed_get_owner(client, call).uid, 0) !=
-            CLUSTER_ASK_SENT)
-        observed_send_list(client, call, NULL);
+        cluster_calls_ask(client, call, client_get_owner(client, call).uid, 0) != CLUSTER_ASK_SENT)
+        lists_send(client, call, NULL);
 }
 
 /* The watched bucket may be empty, and its principal may not exist yet. */
@@ -139,7 +140,7 @@ set_watch(Client *client, const LockCall *call)
 
     if (call->bucket == NULL)
         return watches_set(client, NULL, call->enable);
-    identity = observed_get_owner(client, call);
+    identity = client_get_owner(client, call);
     principal = principal_get(&client->server->user_agent, &identity);
     manager = lock_manager_get(principal, call->bucket);
     principal_unref(principal);
@@ -160,14 +161,14 @@ watch(Client *client, const LockCall *call)
 static void
 break_locks(Client *client, const Channel *channel, const LockCall *call)
 {
-    LockManager *manager = observed_find_manager(client, call);
+    LockManager *manager = client_find_manager(client, call);
     LockReply reply = {lock_name_check(call->name, &client->server->user_agent.limits)};
     ClusterAsk ask = CLUSTER_ASK_NONE;
 
     if (reply.result == LOCK_RESULT_OK && manager != NULL)
         reply.n_ended = lock_manager_break(manager, &call->filter);
     if (reply.result == LOCK_RESULT_OK)
-        ask = cluster_calls_ask(client, call, observed_get_owner(client, call).uid, reply.n_ended);
+        ask = cluster_calls_ask(client, call, client_get_owner(client, call).uid, reply.n_ended);
     if (ask == CLUSTER_ASK_UNREACHED)
         reply.result = LOCK_RESULT_UNREACHED;
     if (ask == CLUSTER_ASK_SENT)
@@ -190,8 +191,7 @@ new_socket_reply(const Client *client, const LockCall *call, int fd)
 {
     sd_bus_message *reply = encode_new_reply(client, call);
     int r = sd_bus_message_append(reply, "ha{sv}", fd, 2u, BUS_PARAMETER_VERSION, "u",
-                                  MIN(call->version, PACKET_VERSION), BUS_PARAMETER_MAX_PACKET, "u",
-                                  PACKET_BYTES_MAX);
+                                  PACKET_VERSION, BUS_PARAMETER_MAX_PACKET, "u", PACKET_BYTES_MAX);
 
     if (r >= 0)
         return reply;
@@ -206,8 +206,9 @@ open_socket(Client *client, const LockCall *call)
     sd_bus_message *reply = NULL;
     int fd;
 
-    if (call->version == 0) {
-        encode_error(client, call, BUS_ERROR_NOT_SUPPORTED, "packet version 0 does not exist");
+    if (call->version < PACKET_VERSION) {
+        encode_error(client, call, BUS_ERROR_NOT_SUPPORTED,
+                     "the service does not support the client's version of packets");
         return;
     }
     if (server->user_agent.shutting_down) {
@@ -233,6 +234,18 @@ open_socket(Client *client, const LockCall *call)
     encode_error(client, call, BUS_ERROR_LIMITS_EXCEEDED, "no file descriptors left for sockets");
 }
 
+static void
+reply_of_object(Client *client, const LockCall *call)
+{
+    ClusterInfo cluster = {0};
+
+    /* The number of one property, the last, or of all of them. */
+    if ((call->kind == LOCK_CALL_GET || call->kind == LOCK_CALL_GET_ALL) &&
+        call->item >= PROPERTY_CLUSTER)
+        cluster_calls_get_info(client->server, &cluster);
+    objects_reply(client, call, &cluster);
+}
+
 /* ---- checks and dispatch */
 
 /* During shutdown, calls are served whether or not their clients read; except for queries, whose
@@ -242,7 +255,7 @@ is_too_late(const Client *client, const LockCall *call)
 {
     const Server *server = client->server;
 
-    return lock_call_get_effect(call) == LOCK_CALL_ONLY_REPLIES &&
+    return lock_call_changes_nothing(call) &&
            (flow_control_is_behind(client->flow) ||
             (lifecycle_is_draining(server) && outbox_is_backed_up(&server->bus->outbox)));
 }
@@ -271,20 +284,19 @@ refuse(Client *client, const Channel *channel, const LockCall *call)
 
     if (channel == &socket_channel)
         return FALSE;
-    if (client->agent != NULL && !may_use_path(client, call))
+    if (lock_call_needs_agent(call) && !may_use_path(client, call))
         encode_error(client, call, BUS_ERROR_SECURITY,
                      "the caller is not permitted to do this on this path");
     else if (call->refusal_name != NULL)
         encode_error(client, call, call->refusal_name, call->refusal_text);
-    else if (call->kind == LOCK_CALL_OTHER)
-        encode_result(client, call, lock_result_limit(LIMIT_CALLS_WAITING));
     else if (client->socket != NULL && call->kind <= LOCK_CALL_ABORT)
         encode_error(client, call, BUS_ERROR_INVALID_STATE,
                      "lock operations have to be sent on the open lock socket");
-    else if (call->kind != LOCK_CALL_REQUEST && /* which request() checks, as on a lock socket */
+    else if (lock_call_needs_agent(call) &&
+             call->kind != LOCK_CALL_REQUEST && /* which request() checks, as on a lock socket */
              (result = cluster_calls_check(client, call)) != LOCK_RESULT_OK)
         encode_result(client, call, result);
-    else if (client->is_gone && lock_call_get_effect(call) == LOCK_CALL_ONLY_REPLIES)
+    else if (client->is_gone && lock_call_changes_nothing(call))
         return TRUE;
     else if (is_too_late(client, call))
         encode_result(client, call, LOCK_RESULT_SHUTTING_DOWN);
@@ -329,9 +341,13 @@ serve(Client *client, const Channel *channel, const LockCall *call)
         open_socket(client, call);
         break;
     case LOCK_CALL_PING:
-        encode_done(client, call);
+    case LOCK_CALL_MACHINE_ID:
+    case LOCK_CALL_INTROSPECT:
+    case LOCK_CALL_GET:
+    case LOCK_CALL_GET_ALL:
+        reply_of_object(client, call);
         break;
-    case LOCK_CALL_OTHER:
+    case LOCK_CALL_UNKNOWN:
     default:
         g_assert_not_reached();
     }
@@ -340,7 +356,7 @@ serve(Client *client, const Channel *channel, const LockCall *call)
 void
 dispatch_call(Client *client, const Channel *channel, const LockCall *call)
 {
-    clock_tick(client->server);
+    server_tick(client->server);
     if (client->server->verbose)
         g_debug("%s: %s%s", client->unique_name, lock_call_get_name(call),
                 call->refusal_name != NULL ? ", not well-formed" : "");

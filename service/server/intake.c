@@ -23,27 +23,27 @@ get_caller(Server *server, sd_bus_message *message, const LockCall *call)
     return client;
 }
 
-/* Whether the call has an effect: calls without a reply may have none. */
+/* Whether the call has an effect. Without a reply a request has none, since its id is not known. */
 static gboolean
 is_useful(const LockCall *call)
 {
-    return call->wants_reply || lock_call_get_effect(call) == LOCK_CALL_CHANGES;
+    return call->wants_reply ||
+           (call->kind != LOCK_CALL_REQUEST && !lock_call_changes_nothing(call));
 }
 
 static void
 wait_for_identity(Client *client, const LockCall *call)
 {
     const UserAgent *user_agent = &client->server->user_agent;
-    LimitId limit;
 
     if (user_agent->shutting_down)
         encode_result(client, call,
                       LOCK_RESULT_SHUTTING_DOWN); /* too late to identify the client */
     else if (flow_control_is_full(client->flow) ||
-             call_queue_has_room(&client->deferred, 1, &user_agent->limits, &limit))
+             call_queue_has_room(&client->deferred, &user_agent->limits))
         scheduler_defer(client, call);
     else
-        encode_result(client, call, lock_result_limit(limit));
+        encode_result(client, call, lock_result_limit(LIMIT_BYTES_WAITING));
 }
 
 /* Serves the packets that the client has sent on its lock socket before this call, that is, those
@@ -63,75 +63,19 @@ static void
 take_call(Server *server, sd_bus_message *message, const LockCall *call)
 {
     Client *client = get_caller(server, message, call);
+    const gboolean needs_agent = lock_call_needs_agent(call);
 
     if (!is_useful(call))
         return;
-    if (!admission_identify(client)) {
+    if (needs_agent && !admission_identify(client)) {
         encode_result(client, call, LOCK_RESULT_SHUTTING_DOWN);
-    } else if (client->agent == NULL) {
+    } else if (client->agent == NULL && (needs_agent || flow_control_is_full(client->flow))) {
         wait_for_identity(client, call);
-    } else if (may_serve_now(client, call)) {
+    } else if (client->agent == NULL || may_serve_now(client, call)) {
         server->bus->served = message;
         dispatch_call(client, &bus_channel, call);
         server->bus->served = NULL;
     }
-}
-
-/* Defers the call if its client can't be served. Returns whether it was deferred. */
-static gboolean
-defer_other(Client *client, const LockCall *call)
-{
-    if (client->agent != NULL)
-        return !may_serve_now(client, call);
-    if (!flow_control_is_full(client->flow))
-        return FALSE;
-    wait_for_identity(client, call);
-    return TRUE;
-}
-
-/* Handles a Ping from a client. A reply to Ping acknowledges the calls before it, so it is deferred
- * if there are deferred calls. sd-bus would reply immediately, and would lose the reply for lack of
- * resources. */
-static void
-take_ping(Server *server, sd_bus_message *message, const LockCall *call)
-{
-    Client *client = get_caller(server, message, call);
-
-    if (call->wants_reply && !defer_other(client, call)) {
-        server->bus->served = message;
-        encode_done(client, call);
-        server->bus->served = NULL;
-    }
-}
-
-/* Handles calls that sd-bus answers itself: sd-bus gets them, unless the client does not read its
- * messages. Returns TRUE if sd-bus must not get the call. */
-static gboolean
-take_other(Server *server, sd_bus_message *message)
-{
-    Client *client = admission_get_client(server, sd_bus_message_get_sender(message));
-    LockCall call;
-
-    flow_control_add(client->flow, 0);
-    if (!flow_control_is_full(client->flow))
-        return FALSE;
-    decode_other(message, &call);
-    return !call.wants_reply || defer_other(client, &call);
-}
-
-/* Handles a message. Returns FALSE if it is to be passed to sd-bus. */
-static gboolean
-take(Server *server, sd_bus_message *message)
-{
-    g_auto(LockCall) call = {LOCK_CALL_OTHER};
-
-    if (!decode_call(server->bus, message, &call))
-        return take_other(server, message);
-    if (call.kind == LOCK_CALL_PING)
-        take_ping(server, message, &call);
-    else
-        take_call(server, message, &call);
-    return TRUE;
 }
 
 static gboolean
@@ -161,9 +105,11 @@ intake_on_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
     }
     if (sd_bus_message_is_method_call(message, NULL, NULL) <= 0)
         return 0;
-    if (is_from_flood(server, message) || take(server, message))
-        return 1;
-    /* sd-bus sends its own replies immediately, so earlier output has to be sent before. */
-    turn_flush(&server->turn);
-    return 0;
+    if (!is_from_flood(server, message)) {
+        g_auto(LockCall) call = {LOCK_CALL_UNKNOWN};
+
+        decode_call(server->bus, message, &call);
+        take_call(server, message, &call);
+    }
+    return 1;
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "admission.h"
-#include "clock.h"
 #include "cluster-calls.h"
 #include "notifications.h"
 #include "ownership.h"
@@ -58,20 +57,6 @@ lifecycle_fail(Server *server, const char *format, ...)
     g_logv(G_LOG_DOMAIN, G_LOG_LEVEL_WARNING, format, arguments);
     va_end(arguments);
     lifecycle_end(server, EXIT_FAILURE);
-}
-
-gboolean
-lifecycle_is_serving(const Server *server)
-{
-    const LifecycleState state = server->lifecycle->state;
-
-    return state != LIFECYCLE_STARTING && state != LIFECYCLE_ENDED;
-}
-
-gboolean
-lifecycle_is_draining(const Server *server)
-{
-    return server->lifecycle->state == LIFECYCLE_DRAINING;
 }
 
 /* ---- running */
@@ -150,7 +135,7 @@ lifecycle_run(Server *server)
     Lifecycle *lifecycle = server->lifecycle;
 
     lifecycle->state = LIFECYCLE_RUNNING;
-    clock_tick(server);
+    server_tick(server);
     if (lifecycle->idle_exit_us > 0)
         arm_idle_timer(server, lifecycle->idle_exit_us);
     admit_clients(server);
@@ -201,7 +186,7 @@ lose_everything(Server *server)
     GHashTableIter iter;
     Client *client;
 
-    clock_tick(server);
+    server_tick(server);
     user_agent_shut_down(user_agent);
     g_hash_table_iter_init(&iter, server->clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))

@@ -61,10 +61,20 @@ Lifecycle *lifecycle_new(double idle_exit_secs);
 void lifecycle_free(Lifecycle *lifecycle);
 
 /* Whether calls are served: from the end of the start to the end of the service. */
-gboolean lifecycle_is_serving(const Server *server);
+static inline gboolean
+lifecycle_is_serving(const Server *server)
+{
+    const LifecycleState state = server->lifecycle->state;
+
+    return state != LIFECYCLE_STARTING && state != LIFECYCLE_ENDED;
+}
 
 /* Whether the name has been released: what was sent before is served. */
-gboolean lifecycle_is_draining(const Server *server);
+static inline gboolean
+lifecycle_is_draining(const Server *server)
+{
+    return server->lifecycle->state == LIFECYCLE_DRAINING;
+}
 
 /* Step 4: the state is restored, if there is one. From here on the service may be idle. */
 void lifecycle_run(Server *server);

@@ -140,7 +140,7 @@ run_steps(Server *server, Recovery *self, GHashTable *names, GError **error)
 {
     UserAgent *user_agent = &server->user_agent;
 
-    server_tick(server);
+    user_agent_set_time(user_agent, g_get_monotonic_time(), g_get_real_time());
     if (!state_read(self->state, error))
         return FALSE;
     g_clear_pointer(&self->agents, g_ptr_array_unref);

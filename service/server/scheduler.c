@@ -6,7 +6,6 @@
 #include <poll.h>
 
 #include "admission.h"
-#include "clock.h"
 #include "dispatch.h"
 #include "encode.h"
 #include "late-replies.h"
@@ -37,7 +36,7 @@ static void
 end_malformed(Client *client)
 {
     g_debug("%s has sent a malformed packet", client->unique_name);
-    clock_tick(client->server);
+    server_tick(client->server);
     dispatch_replace_agent(client);
     packet_socket_close(client, PACKET_CLOSED_MALFORMED);
 }
@@ -52,8 +51,6 @@ serve_message(Client *client)
     case PACKET_READ_CALL:
         dispatch_call(client, &socket_channel, &call);
         return client->socket != NULL;
-    case PACKET_READ_DONE:
-        return TRUE;
     case PACKET_READ_MALFORMED:
         end_malformed(client);
         return FALSE;
@@ -106,7 +103,7 @@ scheduler_serve_before(Client *client)
 gboolean
 scheduler_may_serve(const Client *client)
 {
-    /* A client that was never identified has only called what sd-bus answers. */
+    /* A client that was never identified has only made calls that concern no agent. */
     if (!lifecycle_is_serving(client->server) || client->admission != NULL ||
         !bus_channel.is_writable(client))
         return FALSE;
@@ -143,7 +140,7 @@ make_flood(Client *client)
     client->is_flood = TRUE;
     server->n_floods++;
     if (client->agent != NULL) {
-        clock_tick(client->server);
+        server_tick(client->server);
         user_agent_replace(&client->server->user_agent, client->agent);
         notify_effects(server);
     }
@@ -151,54 +148,41 @@ make_flood(Client *client)
     flow_control_ask(client->flow);
 }
 
-/* Returns the client with the most deferred bytes among those counted in `group`, or among all if
- * it is NULL. */
+/* Returns the client with the most deferred bytes, of the uid that has the most. */
 static Client *
-find_greatest(const Server *server, const gsize *group)
+find_greatest(const Server *server)
 {
     Client *other, *greatest = NULL;
     GHashTableIter iter;
 
     g_hash_table_iter_init(&iter, server->clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&other))
-        if ((group == NULL || other->deferred.group == group) &&
-            (greatest == NULL || other->deferred.n_bytes > greatest->deferred.n_bytes))
+        if (greatest == NULL || *other->deferred.group > *greatest->deferred.group ||
+            (other->deferred.group == greatest->deferred.group &&
+             other->deferred.n_bytes > greatest->deferred.n_bytes))
             greatest = other;
     return greatest;
-}
-
-/* Returns the client that is to be treated as flooding after `client` has deferred a call, or NULL.
- */
-static Client *
-find_flood(Client *client)
-{
-    const Server *server = client->server;
-    const Limits *limits = &server->user_agent.limits;
-    LimitId limit;
-
-    if (!call_queue_has_room(&client->deferred, 0, limits, &limit))
-        return client;
-    if (*client->deferred.group > limits->max[LIMIT_BYTES_WAITING_PER_UID])
-        return find_greatest(server, client->deferred.group);
-    if (server->deferred.n_bytes > limits->max[LIMIT_BYTES_WAITING_TOTAL])
-        return find_greatest(server, NULL);
-    return NULL;
 }
 
 void
 scheduler_defer(Client *client, const LockCall *call)
 {
-    Client *flood;
+    Server *server = client->server;
+    const Limits *limits = &server->user_agent.limits;
 
-    call_queue_push(&client->deferred, call, &client->server->user_agent.limits);
+    if (!call_queue_has_room(&client->deferred, limits)) {
+        make_flood(client);
+        return;
+    }
+    call_queue_push(&client->deferred, call, limits);
     if (flow_control_is_full(client->flow)) {
         flow_control_ask(client->flow);
         if (client->deferred.calls.length == 1)
             g_debug("%s has not read what it was sent: its calls are deferred",
                     client->unique_name);
     }
-    while ((flood = find_flood(client)) != NULL)
-        make_flood(flood);
+    while (server->deferred.n_bytes > limits->max[LIMIT_BYTES_WAITING_TOTAL])
+        make_flood(find_greatest(client->server));
 }
 
 /* During the start, the agent that is to be terminated may not be restored yet: lifecycle.c. */
@@ -279,7 +263,7 @@ scheduler_end_all(Server *server)
             flow_control_exempt(client->flow); /* it may be identified later */
         }
     }
-    clock_tick(server);
+    server_tick(server);
     late_replies_abort_all(server);
     notify_effects(server);
 }

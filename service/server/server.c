@@ -6,11 +6,9 @@
 #include <stdlib.h>
 
 #include "admission.h"
-#include "clock.h"
 #include "cluster-calls.h"
 #include "cluster.h"
 #include "intake.h"
-#include "interfaces.h"
 #include "late-replies.h"
 #include "lifecycle.h"
 #include "name-owner-changes.h"
@@ -55,10 +53,53 @@ server_end_turn(Server *server)
         turn_add_output(&server->bus->outbox.output, 0); /* queued messages may be sendable again */
     turn_end(&server->turn);
     flow_controls_send_pings(&server->bus->flow);
-    lifecycle_end_turn(server);
+    if (server->lifecycle->state != LIFECYCLE_RUNNING)
+        lifecycle_end_turn(server);
     next_ms = user_agent_get_next_deadline_ms(&server->user_agent);
     g_source_set_ready_time(server->deadline_source, next_ms < 0 ? -1 : next_ms * 1000);
 }
+
+/* ---- time */
+
+void
+server_tick(Server *server)
+{
+    UserAgent *user_agent = &server->user_agent;
+
+    user_agent_set_time(user_agent, g_get_monotonic_time(), g_get_real_time());
+    if (server->cluster != NULL)
+        cluster_check_lease(server->cluster);
+    user_agent_expire(user_agent);
+    notify_effects(server);
+}
+
+static gboolean
+on_deadline(gpointer server)
+{
+    server_tick(server);
+    return G_SOURCE_CONTINUE;
+}
+
+static gboolean
+deadline_dispatch(GSource *source, GSourceFunc callback, gpointer server)
+{
+    return callback(server);
+}
+
+static GSourceFuncs deadline_funcs = {.dispatch = deadline_dispatch};
+
+static GSource *
+attach_deadline_source(Server *server)
+{
+    GSource *source = g_source_new(&deadline_funcs, sizeof(GSource));
+
+    g_source_set_static_name(source, "time-outs of requests");
+    g_source_set_callback(source, on_deadline, server, NULL);
+    g_source_attach(source, NULL);
+    return source;
+}
+
+/* ---- running */
 
 int
 server_run(Server *server)
@@ -72,8 +113,6 @@ server_run(Server *server)
     }
     return lifecycle->exit_status;
 }
-
-/* ---- the connection to the bus */
 
 static gboolean
 may_read(gpointer data)
@@ -101,7 +140,6 @@ server_start(Server *server)
     int r;
 
     if ((r = sd_bus_add_filter(bus, NULL, intake_on_message, server)) < 0 ||
-        (r = interfaces_export(server->bus, cluster_calls_get_info, server)) < 0 ||
         (r = name_owner_changes_subscribe(server)) < 0) {
         lifecycle_fail(server, "Can't serve on the bus: %s", g_strerror(-r));
         return;
@@ -109,7 +147,7 @@ server_start(Server *server)
     if (server->cluster != NULL)
         sleep_watch(server);
     ownership_take(server);
-    server->bus_source = sd_bus_source_attach(bus, NULL, &bus_hooks, server, NULL);
+    server->bus_source = sd_bus_source_attach(bus, &bus_hooks, server);
 }
 
 /* ---- */
@@ -130,7 +168,7 @@ server_new(sd_bus *bus, const Limits *limits, const ServerOptions *options)
     server->late_replies = late_replies_new();
     server->lifecycle = lifecycle_new(options->idle_exit_secs);
     server->ownership = ownership_new(&options->ownership);
-    clock_start(server);
+    server->deadline_source = attach_deadline_source(server);
     scheduler_start(server);
     return server;
 }
@@ -170,7 +208,8 @@ server_free(Server *server)
     cluster_calls_fini(server);
     end_requests(server);
     late_replies_free(server->late_replies);
-    clock_stop(server);
+    g_source_destroy(server->deadline_source);
+    g_source_unref(server->deadline_source);
     server_fini(server);
     packet_sockets_free(server->sockets);
     bus_fini(server->bus);

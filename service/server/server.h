@@ -36,11 +36,16 @@ void server_start(Server *server);
 /* Runs until the service has ended. Returns the exit status of the process. */
 int server_run(Server *server);
 
+/* Sets the core's time, and ends what has expired: what is held under permits of the cluster, and
+ * pending requests. Has to be called before every operation of the core, so that none can grant a
+ * request whose time has passed, even if the timer could not be served yet. Effects of earlier
+ * operations are notified, so those of the next one are its own. */
+void server_tick(Server *server);
+
 /* Ends a turn: commits its changes, sends its output, and sets the timer for the next time-out.
  *
  * A turn is one iteration of the main loop, which server_run() ends. Exceptions: in one dispatch,
  * the scheduler ends a turn between runnable clients and lock sockets, and one after each round of
  * busy sockets. Within a turn, turn_flush() is called where output has to be sent before something
- * else: before a lock socket is closed, before sd-bus replies to a call itself, and before the
- * machine is suspended. */
+ * else: before a lock socket is closed, and before the machine is suspended. */
 void server_end_turn(Server *server);

@@ -3,11 +3,6 @@
 
 #include "call-queue.h"
 
-typedef struct {
-    LockCall *call;
-    gsize n_bytes;
-} DeferredCall;
-
 void
 call_queue_init(CallQueue *queue, CallQueueTotals *totals)
 {
@@ -36,42 +31,29 @@ call_queue_set_account(CallQueue *queue, LimitsAccount *account)
 void
 call_queue_push(CallQueue *queue, const LockCall *call, const Limits *limits)
 {
-    DeferredCall *deferred = g_new(DeferredCall, 1);
+    LockCall *copy = lock_call_copy(call, limits);
 
-    deferred->call = lock_call_copy(call, limits, &deferred->n_bytes);
-    g_queue_push_tail(&queue->calls, deferred);
-    queue->n_bytes += deferred->n_bytes;
-    *queue->group += deferred->n_bytes;
-    queue->totals->n_bytes += deferred->n_bytes;
+    g_queue_push_tail(&queue->calls, copy);
+    queue->n_bytes += copy->n_bytes;
+    *queue->group += copy->n_bytes;
+    queue->totals->n_bytes += copy->n_bytes;
 }
 
 LockCall *
 call_queue_pop(CallQueue *queue)
 {
-    DeferredCall *deferred = g_queue_pop_head(&queue->calls);
-    LockCall *call;
+    LockCall *call = g_queue_pop_head(&queue->calls);
 
-    if (deferred == NULL)
+    if (call == NULL)
         return NULL;
-    call = deferred->call;
-    queue->n_bytes -= deferred->n_bytes;
-    *queue->group -= deferred->n_bytes;
-    queue->totals->n_bytes -= deferred->n_bytes;
-    g_free(deferred);
+    queue->n_bytes -= call->n_bytes;
+    *queue->group -= call->n_bytes;
+    queue->totals->n_bytes -= call->n_bytes;
     return call;
 }
 
 gboolean
-call_queue_is_empty(const CallQueue *queue)
+call_queue_has_room(const CallQueue *queue, const Limits *limits)
 {
-    return g_queue_is_empty((GQueue *)&queue->calls);
-}
-
-gboolean
-call_queue_has_room(const CallQueue *queue, guint n_calls, const Limits *limits, LimitId *out_limit)
-{
-    *out_limit = queue->n_bytes > limits->max[LIMIT_BYTES_WAITING] ? LIMIT_BYTES_WAITING
-                                                                   : LIMIT_CALLS_WAITING;
-    return *out_limit == LIMIT_CALLS_WAITING &&
-           queue->calls.length + n_calls <= limits->max[LIMIT_CALLS_WAITING];
+    return queue->n_bytes < limits->max[LIMIT_BYTES_WAITING];
 }

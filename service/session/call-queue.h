@@ -5,8 +5,9 @@
  * identified yet, has unread replies, or does not read its lock socket.
  *
  * Their bytes are counted for the client, for all clients of its uid (in the uid's account;
- * unidentified clients are counted together) and in total. The server compares these sums with the
- * limits. The queue owns its calls. */
+ * unidentified clients are counted together) and in total. The client and the total have limits;
+ * the sum of the uid decides whose calls are dropped when the total is too great. The queue owns
+ * its calls. */
 
 #pragma once
 
@@ -21,7 +22,7 @@ typedef struct {
 } CallQueueTotals;
 
 typedef struct {
-    GQueue calls;
+    GQueue calls; /* of LockCall, owned */
     gsize n_bytes;
     gsize *group;            /* the bytes of all clients of the same uid; borrowed */
     CallQueueTotals *totals; /* borrowed */
@@ -42,11 +43,11 @@ void call_queue_push(CallQueue *queue, const LockCall *call, const Limits *limit
  */
 LockCall *call_queue_pop(CallQueue *queue);
 
-gboolean call_queue_is_empty(const CallQueue *queue);
+static inline gboolean
+call_queue_is_empty(const CallQueue *queue)
+{
+    return queue->calls.length == 0;
+}
 
-/* Whether `n_calls` more calls are within the limits per client. If not, `*out_limit` is the limit
- * that is exceeded. */
-gboolean call_queue_has_room(const CallQueue *queue,
-                             guint n_calls,
-                             const Limits *limits,
-                             LimitId *out_limit);
+/* Whether one more call may be appended. The last one may exceed the limit, by one call. */
+gboolean call_queue_has_room(const CallQueue *queue, const Limits *limits);

@@ -3,6 +3,7 @@
 
 #include "client.h"
 
+#include "lock-manager.h"
 #include "principal.h"
 
 static void
@@ -40,12 +41,6 @@ server_fini(Server *server)
     user_agent_fini(&server->user_agent);
 }
 
-void
-server_tick(Server *server)
-{
-    user_agent_set_time(&server->user_agent, g_get_monotonic_time(), g_get_real_time());
-}
-
 Client *
 server_find_client(const Server *server, const char *unique_name)
 {
@@ -78,4 +73,29 @@ client_set_agent(Client *client, Agent *agent)
     client->agent = agent;
     agent->server_data = client;
     call_queue_set_account(&client->deferred, agent->principal->account);
+}
+
+PrincipalIdentity
+client_get_owner(const Client *client, const LockCall *call)
+{
+    PrincipalIdentity identity = call->owner.identity;
+
+    if (!call->owner.is_other)
+        return client->agent->principal->identity;
+    if (!call->owner.has_uid)
+        identity.uid = client->agent->principal->identity.uid;
+    return identity;
+}
+
+LockManager *
+client_find_manager(const Client *client, const LockCall *call)
+{
+    PrincipalIdentity identity;
+    const Principal *principal;
+
+    if (!call->owner.is_other)
+        return lock_manager_find(client->agent->principal, call->bucket);
+    identity = client_get_owner(client, call);
+    principal = principal_find(&client->server->user_agent, &identity);
+    return principal != NULL ? lock_manager_find(principal, call->bucket) : NULL;
 }

@@ -56,7 +56,7 @@ struct Server {
     LateReplies *late_replies;
     ClusterCalls *cluster_calls; /* NULL if `cluster` is */
     Sleep *sleep;                /* NULL if `cluster` is */
-    GSource *deadline_source;    /* a timer for the next time-out of a request: clock.h */
+    GSource *deadline_source;    /* a timer for the next time-out of a request */
     GSource *scheduler;          /* see scheduler.h */
     GSource *bus_source;
 
@@ -90,9 +90,6 @@ void server_init(Server *server, const Limits *limits);
 /* Frees all clients; the user agent must have no request left. */
 void server_fini(Server *server);
 
-/* Sets the core's time. Has to be called before every operation of the core. */
-void server_tick(Server *server);
-
 Client *server_find_client(const Server *server, const char *unique_name);
 
 /* Adds a client with a new unique name. Returns it, borrowed. */
@@ -101,3 +98,11 @@ void server_remove_client(Client *client);
 
 /* Sets the client's agent; takes a new reference to it. */
 void client_set_agent(Client *client, Agent *agent);
+
+/* Returns the identity of the principal whose bucket the call refers to: the caller's own, or that
+ * of the object path. */
+PrincipalIdentity client_get_owner(const Client *client, const LockCall *call);
+
+/* Returns the manager of the bucket that the call refers to, borrowed, or NULL if the bucket is
+ * neither in use nor watched. */
+LockManager *client_find_manager(const Client *client, const LockCall *call);

@@ -7,30 +7,16 @@
 
 #include "bus-names.h"
 
-LockCallEffect
-lock_call_get_effect(const LockCall *call)
+gboolean
+lock_call_changes_nothing(const LockCall *call)
 {
-    switch (call->kind) {
-    case LOCK_CALL_REQUEST:
-        return LOCK_CALL_RETURNS_ID;
-    case LOCK_CALL_RELEASE:
-    case LOCK_CALL_ABORT:
-    case LOCK_CALL_SYNC:
-    case LOCK_CALL_END:
-    case LOCK_CALL_WATCH:
-    case LOCK_CALL_BREAK:
-        return LOCK_CALL_CHANGES;
-    case LOCK_CALL_QUERY:
-    case LOCK_CALL_INSPECT:
-    case LOCK_CALL_BUCKETS:
-    case LOCK_CALL_OBSERVABLE:
-    case LOCK_CALL_RESYNC:
-    case LOCK_CALL_OPEN_SOCKET:
-    case LOCK_CALL_PING:
-    case LOCK_CALL_OTHER:
-    default:
-        return LOCK_CALL_ONLY_REPLIES;
-    }
+    return call->kind >= LOCK_CALL_QUERY;
+}
+
+gboolean
+lock_call_needs_agent(const LockCall *call)
+{
+    return call->kind < LOCK_CALL_PING;
 }
 
 const char *
@@ -51,7 +37,11 @@ lock_call_get_name(const LockCall *call)
         [LOCK_CALL_RESYNC] = "Resync",
         [LOCK_CALL_OPEN_SOCKET] = "OpenSocket",
         [LOCK_CALL_PING] = "Ping",
-        [LOCK_CALL_OTHER] = "another call",
+        [LOCK_CALL_MACHINE_ID] = "GetMachineId",
+        [LOCK_CALL_INTROSPECT] = "Introspect",
+        [LOCK_CALL_GET] = "Get",
+        [LOCK_CALL_GET_ALL] = "GetAll",
+        [LOCK_CALL_UNKNOWN] = "another call",
     };
 
     return names[call->kind];
@@ -82,7 +72,7 @@ get_texts(LockCall *call, const Limits *limits, CallText *out_texts)
 }
 
 LockCall *
-lock_call_copy(const LockCall *call, const Limits *limits, gsize *out_n_bytes)
+lock_call_copy(const LockCall *call, const Limits *limits)
 {
     LockCall with_texts = *call;
     CallText texts[N_TEXTS];
@@ -107,7 +97,7 @@ lock_call_copy(const LockCall *call, const Limits *limits, gsize *out_n_bytes)
     }
     *copy = with_texts;
     copy->refusal_text = g_strdup(call->refusal_text);
-    *out_n_bytes = n_bytes + (call->refusal_text != NULL ? strlen(call->refusal_text) : 0);
+    copy->n_bytes = n_bytes + (call->refusal_text != NULL ? strlen(call->refusal_text) : 0);
     return copy;
 }
 

@@ -27,17 +27,24 @@ typedef enum {
     /* Only on a lock socket. */
     LOCK_CALL_SYNC,
     LOCK_CALL_END,
-    /* Only on the bus. */
-    LOCK_CALL_QUERY,
-    LOCK_CALL_INSPECT,
+    /* Only on the bus, as all that follow. */
     LOCK_CALL_WATCH,
     LOCK_CALL_BREAK,
+    /* From here on they change nothing: lock_call_changes_nothing(). */
+    LOCK_CALL_QUERY,
+    LOCK_CALL_INSPECT,
     LOCK_CALL_BUCKETS,
     LOCK_CALL_OBSERVABLE,
     LOCK_CALL_RESYNC,
     LOCK_CALL_OPEN_SOCKET,
-    LOCK_CALL_PING,  /* a deferred org.freedesktop.DBus.Peer.Ping */
-    LOCK_CALL_OTHER, /* a deferred call that sd-bus would have answered itself */
+    /* Of the interfaces of D-Bus itself, and calls of nothing, which are all refused. From here on
+     * they concern no agent: lock_call_needs_agent(). */
+    LOCK_CALL_PING,
+    LOCK_CALL_MACHINE_ID,
+    LOCK_CALL_INTROSPECT,
+    LOCK_CALL_GET,
+    LOCK_CALL_GET_ALL,
+    LOCK_CALL_UNKNOWN,
 } LockCallKind;
 
 /* The owner of a call's bucket, according to its object path. */
@@ -60,10 +67,12 @@ typedef struct LockCall {
     gboolean enable;      /* of WATCH */
     InspectFilter filter; /* of INSPECT and BREAK */
     guint32 version;      /* of OPEN_SOCKET */
+    guint item;           /* of INTROSPECT, GET and GET_ALL: see dbus/objects.h */
 
     /* The D-Bus error for the reply if the call could not be decoded; otherwise NULL. */
     const char *refusal_name; /* static */
     char *refusal_text;       /* owned */
+    gsize n_bytes;            /* of a copy: the memory that it uses */
 } LockCall;
 
 /* The core's result. `request` is borrowed and only set for REQUEST, if the request is live. */
@@ -87,21 +96,18 @@ typedef struct {
     gboolean (*is_writable)(const Client *client);
 } Channel;
 
-/* What a call does without its reply. */
-typedef enum {
-    LOCK_CALL_CHANGES,      /* the same as with it */
-    LOCK_CALL_RETURNS_ID,   /* makes a request, of which only the reply has the id: so it is ignored
-                             * if no reply is wanted, but served if the client has disconnected */
-    LOCK_CALL_ONLY_REPLIES, /* nothing */
-} LockCallEffect;
-LockCallEffect lock_call_get_effect(const LockCall *call);
+/* Whether the reply is all that comes of the call. */
+gboolean lock_call_changes_nothing(const LockCall *call);
+
+/* Whether the call is made by an agent: only then its client has to be identified. */
+gboolean lock_call_needs_agent(const LockCall *call);
 
 /* Returns a static name for the log. */
 const char *lock_call_get_name(const LockCall *call);
 
 /* Returns an owned copy. A string that exceeds its limit is truncated to one byte more than the
- * limit, so that the call is refused with the same error. `*out_n_bytes` is the memory used. */
-LockCall *lock_call_copy(const LockCall *call, const Limits *limits, gsize *out_n_bytes);
+ * limit, so that the call is refused with the same error. */
+LockCall *lock_call_copy(const LockCall *call, const Limits *limits);
 void lock_call_free(LockCall *call);
 
 /* Frees the members that a call on the stack owns. */

@@ -3,8 +3,6 @@
 
 #include "packet-codec.h"
 
-#include <string.h>
-
 #include "bus-names.h"
 #include "bus-string.h"
 
@@ -12,12 +10,6 @@
 #define LIVE_ENTRIES_MAX 682u
 
 /* ---- decoding */
-
-gboolean
-decode_packet_is_bucket(const char *name)
-{
-    return strlen(name) <= BUS_BUCKET_BYTES_MAX && bus_string_is_valid(name);
-}
 
 static void
 begin_call(const PacketHead *head, LockCallKind kind, LockCall *out_call)
@@ -49,8 +41,9 @@ decode_packet_request(const PacketRequest *message,
         .key = message->key,
         .why = why,
     };
-    /* Both strings are later sent in signals and replies on the bus. */
-    if (!bus_string_is_valid(name) || !bus_string_is_valid(why))
+    /* All strings are later sent in signals and replies on the bus. */
+    if (message->bucket_length == 0 || message->bucket_length > BUS_BUCKET_BYTES_MAX ||
+        !bus_string_is_valid(bucket) || !bus_string_is_valid(name) || !bus_string_is_valid(why))
         out_call->refusal_name = BUS_ERROR_INVALID_ARGS;
 }
 

@@ -14,7 +14,7 @@
 #include "lock-call.h"
 #include "packet.h"
 
-/* Decodes a REQUEST whose bucket number is bound to `bucket`. The call borrows the strings. */
+/* Decodes a REQUEST with these strings, which the call borrows. */
 void decode_packet_request(const PacketRequest *message,
                            const char *bucket,
                            const char *name,
@@ -23,9 +23,6 @@ void decode_packet_request(const PacketRequest *message,
 
 /* Decodes a RELEASE, ABORT, SYNC or END. */
 void decode_packet_other(const PacketHead *head, LockCall *out_call);
-
-/* Whether `name` is a valid bucket name. */
-gboolean decode_packet_is_bucket(const char *name);
 
 void encode_packet_reply(GByteArray *out, const LockCall *call, const LockReply *reply);
 

@@ -32,7 +32,8 @@ struct PacketSockets {
     gboolean is_other_ready;
     GQueue to_visit;        /* of PacketSocket, by PacketSocket.in_to_visit; served from the head */
     PacketSocket *receiver; /* the socket whose packet is in `buffer`, or NULL */
-    GString *name;          /* strings of the last call that was read */
+    GString *bucket;        /* strings of the last REQUEST that was read */
+    GString *name;
     GString *why;
     guint64 buffer[PACKET_BYTES_MAX / sizeof(guint64)];
 };
@@ -52,11 +53,9 @@ struct PacketSocket {
     void *rest;         /* owned copy of the current packet if it is not in the shared buffer */
     const void *packet; /* the current packet, in `rest` or the shared buffer; NULL: none */
     gsize packet_size;
-    gsize packet_offset; /* of the next message */
-    GList in_to_visit;   /* the socket has to be served without an event from epoll */
-    /* References to the lock managers of the bound buckets. They keep a bucket that becomes empty
-     * in memory, so that it is not freed and created again for each request. */
-    LockManager *buckets[PACKET_N_BUCKETS];
+    gsize packet_offset;  /* of the next message */
+    GList in_to_visit;    /* the socket has to be served without an event from epoll */
+    LockManager *manager; /* a reference: see packet_socket_get_manager(); NULL: none */
 };
 
 /* ---- all sockets */
@@ -67,6 +66,7 @@ packet_sockets_new(Server *server)
     PacketSockets *self = g_new0(PacketSockets, 1);
 
     self->server = server;
+    self->bucket = g_string_new(NULL);
     self->name = g_string_new(NULL);
     self->why = g_string_new(NULL);
     g_queue_init(&self->to_visit);
@@ -81,6 +81,7 @@ packet_sockets_free(PacketSockets *self)
 {
     g_assert(g_queue_is_empty(&self->to_visit));
     close(self->epoll_fd);
+    g_string_free(self->bucket, TRUE);
     g_string_free(self->name, TRUE);
     g_string_free(self->why, TRUE);
     g_free(self);
@@ -286,7 +287,7 @@ forget_packet(PacketSocket *self)
     self->packet = NULL;
 }
 
-/* Receives the next packet into the shared buffer. Returns PACKET_READ_DONE if there was one. */
+/* Receives the next packet into the shared buffer. Returns PACKET_READ_CALL if there was one. */
 static PacketRead
 receive(PacketSocket *self)
 {
@@ -319,35 +320,21 @@ receive(PacketSocket *self)
     self->packet = all->buffer;
     self->packet_size = (gsize)n;
     self->packet_offset = 0;
-    return PACKET_READ_DONE;
-}
-
-static PacketRead
-bind_bucket(PacketSocket *self, const PacketBucket *message)
-{
-    g_autofree char *name = g_strndup(message->name, message->length);
-
-    if (!decode_packet_is_bucket(name))
-        return PACKET_READ_MALFORMED;
-    g_clear_pointer(&self->buckets[message->bucket], lock_manager_unref);
-    self->buckets[message->bucket] = lock_manager_get(self->client->agent->principal, name);
-    return PACKET_READ_DONE;
-}
-
-static PacketRead
-read_request(PacketSocket *self, const PacketRequest *message, LockCall *out_call)
-{
-    PacketSockets *all = self->all;
-
-    if (self->buckets[message->bucket] == NULL)
-        return PACKET_READ_MALFORMED;
-    g_string_truncate(all->name, 0);
-    g_string_truncate(all->why, 0);
-    g_string_append_len(all->name, message->text, message->name_length);
-    g_string_append_len(all->why, message->text + message->name_length, message->why_length);
-    decode_packet_request(message, self->buckets[message->bucket]->bucket, all->name->str,
-                          all->why->str, out_call);
     return PACKET_READ_CALL;
+}
+
+static void
+read_request(PacketSockets *self, const PacketRequest *message, LockCall *out_call)
+{
+    const char *name = message->text + message->bucket_length, *why = name + message->name_length;
+
+    g_string_truncate(self->bucket, 0);
+    g_string_truncate(self->name, 0);
+    g_string_truncate(self->why, 0);
+    g_string_append_len(self->bucket, message->text, message->bucket_length);
+    g_string_append_len(self->name, name, message->name_length);
+    g_string_append_len(self->why, why, message->why_length);
+    decode_packet_request(message, self->bucket->str, self->name->str, self->why->str, out_call);
 }
 
 /* Whether all messages of the current packet have been read, or there is no packet. */
@@ -371,22 +358,30 @@ packet_socket_read(Client *client, LockCall *out_call)
 
         forget_packet(self);
         result = receive(self);
-        if (result != PACKET_READ_DONE)
+        if (result != PACKET_READ_CALL)
             return result;
     }
     head = packet_read_from_client(self->packet, self->packet_size, &self->packet_offset);
     if (head == NULL)
         return PACKET_READ_MALFORMED;
     turn_count_call(self->output.turn, head->size);
-    switch (head->kind) {
-    case PACKET_BUCKET:
-        return bind_bucket(self, (const PacketBucket *)head);
-    case PACKET_REQUEST:
-        return read_request(self, (const PacketRequest *)head, out_call);
-    default:
+    if (head->kind == PACKET_REQUEST)
+        read_request(self->all, (const PacketRequest *)head, out_call);
+    else
         decode_packet_other(head, out_call);
-        return PACKET_READ_CALL;
+    return PACKET_READ_CALL;
+}
+
+LockManager *
+packet_socket_get_manager(Client *client, const char *bucket)
+{
+    PacketSocket *self = client->socket;
+
+    if (self->manager == NULL || !g_str_equal(self->manager->bucket, bucket)) {
+        g_clear_pointer(&self->manager, lock_manager_unref);
+        self->manager = lock_manager_get(client->agent->principal, bucket);
     }
+    return lock_manager_ref(self->manager);
 }
 
 void
@@ -520,8 +515,7 @@ packet_socket_close(Client *client, PacketClosedReason reason)
     forget_packet(self);
     close(self->fd);
     g_byte_array_unref(self->out);
-    for (guint i = 0; i < PACKET_N_BUCKETS; i++)
-        g_clear_pointer(&self->buckets[i], lock_manager_unref);
+    g_clear_pointer(&self->manager, lock_manager_unref);
     g_free(self);
     client->socket = NULL;
     client->channel = client->default_channel;

@@ -62,16 +62,21 @@ gboolean packet_socket_open(PacketSockets *self, Client *client, int *out_fd);
 void packet_socket_close(Client *client, PacketClosedReason reason);
 
 typedef enum {
-    PACKET_READ_CALL,      /* a message that is a call */
-    PACKET_READ_DONE,      /* a message that has been carried out */
+    PACKET_READ_CALL,      /* a message, which is a call */
     PACKET_READ_NOTHING,   /* no message is available, or the client does not read */
     PACKET_READ_END,       /* EOF */
     PACKET_READ_MALFORMED, /* the socket must not be read any more */
 } PacketRead;
 
-/* Reads one message, whatever it is, and counts it as a call of the turn. The strings of a call are
- * valid until the next message is read from any socket. */
+/* Reads one message, and counts it as a call of the turn. The strings of the call are valid until
+ * the next message is read from any socket. */
 PacketRead packet_socket_read(Client *client, LockCall *out_call);
+
+/* Gets the manager of a bucket of the client that has sent a call on its socket. Returns a new
+ * reference. The socket keeps another one to the bucket that it used last, so that the next request
+ * there needs no lookup, and a bucket that becomes empty is not freed and created again for each
+ * request. */
+LockManager *packet_socket_get_manager(Client *client, const char *bucket);
 
 /* Stops reading the client's socket in this turn: stores the unserved rest of the received packet,
  * which is served after those of all other sockets. */

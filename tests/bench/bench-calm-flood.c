@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* The latency of one client on its lock socket beside a process that fills other lock sockets again
- * and again with messages that have no answer: a SYNC and its answer, first alone, then beside the
- * flood. Alternating with that, it sends two bytes to an echo process and back, as bench-calm does.
+ * and again with the cheapest messages that have no answer, releases of what is not held: a SYNC
+ * and its answer, first alone, then beside the flood. Alternating with that, it sends two bytes to
+ * an echo process and back, as bench-calm does.
  *
  *     bench-calm-flood ADDRESS SOCKETS COUNT
  *
@@ -31,7 +32,7 @@ make_packet(void)
 
     do {
         size = packet->len;
-        packet_write_bucket(packet, 1, "flood");
+        packet_write_key(packet, PACKET_RELEASE, PACKET_FLAG_NO_ANSWER, 0, 1);
     } while (packet->len <= PACKET_BYTES_MAX);
     g_byte_array_set_size(packet, size);
     return packet;

@@ -287,7 +287,8 @@ static const OperationRow operations[] = {
     {"request + release", run_request_release, FALSE},
     {"hand-over + request", run_hand_over, FALSE},
     {"request + abort", run_abort, FALSE},
-    {"request with time-out + abort", run_timeout, FALSE},
+    /* It grows with the logarithm of the number of time-outs. */
+    {"request with time-out + abort", run_timeout, TRUE},
     {"ifAvailable, not available", run_unavailable, FALSE},
     {"(any of the others, at random)", run_random, TRUE},
 };

@@ -270,10 +270,9 @@ WebLocksAgent *
 bench_agent_new(const char *address)
 {
     g_autoptr(GError) error = NULL;
-    WebLocksAgent *agent =
-        g_object_new(WEB_LOCKS_TYPE_AGENT, "bus-type", G_BUS_TYPE_NONE, "address", address, NULL);
+    WebLocksAgent *agent = web_locks_agent_new(G_BUS_TYPE_NONE, address);
 
-    web_locks_agent_connect_sync(agent, NULL, &error);
+    g_initable_init(G_INITABLE(agent), NULL, &error);
     bench_check_error(error, "connecting");
     return agent;
 }
@@ -281,18 +280,14 @@ bench_agent_new(const char *address)
 WebLocksManager *
 bench_manager_new(WebLocksAgent *agent, const char *bucket)
 {
-    g_autoptr(GError) error = NULL;
-    WebLocksManager *manager = web_locks_agent_get_manager(agent, bucket, &error);
-
-    bench_check_error(error, "manager");
-    return manager;
+    return web_locks_manager_new(agent, bucket);
 }
 
 void
 bench_barrier(WebLocksAgent *agent)
 {
     g_autoptr(GError) error = NULL;
-    g_auto(GStrv) buckets = web_locks_agent_list_buckets_sync(agent, NULL, &error);
+    g_autoptr(GPtrArray) buckets = web_locks_agent_list_observable_sync(agent, NULL, &error);
 
     if (buckets == NULL)
         bench_die("listing buckets", error->message);

@@ -24,7 +24,6 @@ hand_new(const char *address)
     flags = fcntl(hand->client->fd, F_GETFL);
     bench_check_errno(fcntl(hand->client->fd, F_SETFL, flags & ~O_NONBLOCK) == 0, "blocking");
     raw_client_expect(hand->client, PACKET_LIVE);
-    packet_write_bucket(hand->client->out, 0, BUCKET);
     return hand;
 }
 
@@ -53,8 +52,8 @@ hand_request(Hand *hand, const char *name, gboolean *out_held)
 {
     const guint64 key = ++hand->key;
 
-    packet_write_request(hand->client->out, raw_client_next_serial(hand->client), key, 0, 0,
-                         LOCK_MODE_EXCLUSIVE, 0, name, NULL);
+    packet_write_request(hand->client->out, raw_client_next_serial(hand->client), key, 0,
+                         LOCK_MODE_EXCLUSIVE, 0, BUCKET, name, NULL);
     *out_held = await_answer(hand, "REQUEST")->state == PACKET_STATE_HELD;
     return key;
 }

@@ -21,8 +21,7 @@ DEFAULT_LIMITS = {
     'requestsTotal': 65536,
     'textBytesPerApp': 1 << 20, 'textBytesPerUid': 4 << 20, 'textBytesTotal': 16 << 20,
     'clientsPerApp': 256, 'clientsPerUid': 1024, 'clientsTotal': 4096,
-    'callsWaiting': 4096, 'bytesWaiting': 4 << 20, 'bytesWaitingPerUid': 32 << 20,
-    'bytesWaitingTotal': 64 << 20,
+    'bytesWaiting': 4 << 20, 'bytesWaitingTotal': 64 << 20,
     'watchesPerClient': 64, 'watchesPerApp': 1024, 'watchesPerUid': 4096, 'watchesTotal': 16384}
 
 GOOD_NAMES = ['default', 'a', 'Z', '0', '1abc', '_', '-', '.', '..', ' ', 'a/b', 'a b', '%s',

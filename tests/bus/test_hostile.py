@@ -14,18 +14,20 @@ import unittest
 
 import buses
 from buses import bus_without_statistics, can_be_others, status_kib
-from calls import ROOT, SERVICE
+from calls import ADMIN, LOCKS, ROOT, SERVICE, other_path
 from fakebus import FakeBus
 from harness import (DRIVER, DRIVER_PATH, FACTOR, PATIENCE, Bus, BusTestCase, DBusError, Gio, GLib,
                      RawClient, Service, diagnostic, environment, main, service_with, wait_for)
-from rawbus import lock_call, method_call
+from rawbus import lock_call, method_call, unpack
 from sockets import open_socket_call
 from test_pressure import OwnBus, wait_quiet
 
-# The constants of the service on which the numbers here are based: service/dbus/flow-control.c, and
-# the limit.
+# The constants of the service on which the numbers here are based: service/dbus/flow-control.c.
 SENT_MAX = 512
 DESCRIPTORS_MAX = 32
+# A lower limit than the default one, so that a flood takes fewer calls; and no more short calls than
+# this are within it.
+LESS_WAITING = ('--limit', 'bytesWaiting=1000000')
 CALLS_WAITING = 4096
 
 
@@ -52,6 +54,7 @@ def introspect_call():
     return method_call(SERVICE, ROOT, 'org.freedesktop.DBus.Introspectable', 'Introspect')
 
 
+PROPERTIES = 'org.freedesktop.DBus.Properties'
 STATISTICS = 'org.freedesktop.DBus.Debug.Stats'
 
 
@@ -256,20 +259,33 @@ class Held(BusTestCase):
         for serial in serials:
             self.slow.result(serial)
 
-    def test_calls_that_sd_bus_replies_to(self):
-        """Beyond the limit a call is refused, in order. Pings are replied to."""
+    def test_calls_of_no_agent(self):
+        """Calls of the interfaces of D-Bus, and of nothing, wait for the client like any other; also
+        those of a client that is never identified."""
         unrelated = self.raw_client()
         unrelated.answers_pings = False
-        ping = method_call(SERVICE, ROOT, 'org.freedesktop.DBus.Peer', 'Ping')
+        kinds = [introspect_call,
+                 lambda: method_call(SERVICE, ROOT, PROPERTIES, 'Get',
+                                     GLib.Variant('(ss)', (ADMIN, 'Limits'))),
+                 lambda: method_call(SERVICE, ROOT, PROPERTIES, 'GetAll',
+                                     GLib.Variant('(s)', ('',))),
+                 lambda: method_call(SERVICE, '/nowhere', LOCKS, 'Query'),
+                 lambda: method_call(SERVICE, ROOT, 'org.freedesktop.DBus.Peer', 'GetMachineId'),
+                 lambda: method_call(SERVICE, ROOT, 'org.freedesktop.DBus.Peer', 'Ping')]
         for client in (self.slow, unrelated):
             serials, replies = self.check_bound(
-                client, [introspect_call() for _ in range(1200)] + [ping])
+                client, [kinds[number % len(kinds)]() for number in range(1200)])
+            self.assertLess(len(replies), len(serials))
             read_on(client)
-            outcomes = [client.reply_to(serial).get_error_name() for serial in serials]
-            self.assertEqual(outcomes[:len(replies)], [None] * len(replies))
-            self.assertEqual(outcomes[-1], None)
-            self.assertEqual(set(outcomes[len(replies):-1]),
-                             {'org.freedesktop.DBus.Error.LimitsExceeded'})
+            answers = [client.reply_to(serial) for serial in serials]
+            first = [(answer.get_error_name(), str(unpack(answer)))
+                     for answer in answers[:len(kinds)]]
+            self.assertEqual([error for error, _ in first],
+                             [None, None, None, 'org.freedesktop.DBus.Error.UnknownObject', None, None])
+            self.assertEqual([(answer.get_error_name(), str(unpack(answer))) for answer in answers],
+                             first * (len(serials) // len(kinds)))
+            order = [message.get_reply_serial() for message in client.log]
+            self.assertEqual([serial for serial in order if serial in set(serials)], serials)
 
     def test_calls_without_reply(self):
         """Calls of a client that does not read are deferred too, and served in order."""
@@ -323,7 +339,7 @@ class Floods(OwnBus):
 
     def setUp(self):
         super().setUp()
-        self.service = self.start()
+        self.service = self.start(*LESS_WAITING)
         self.flooder = self.client()
         self.flooder.answers_pings = False
         self.calm = self.client()
@@ -376,7 +392,7 @@ class Floods(OwnBus):
         self.calm.wait_for(lambda: self.calm.granted(self.wanted), what='lock of the flooder')
         self.service.signal(signal.SIGKILL)
         self.service.wait_exit()
-        self.service = self.start()
+        self.service = self.start(*LESS_WAITING)
         self.assertEqual(len(self.calm.query()[0]), 2)
         self.flooder.query()
         self.check_back(self.waiting)
@@ -404,8 +420,7 @@ class Floods(OwnBus):
 
     # A deferred call costs its size, up to the limits of texts: some 1,200 bytes at most.
     LONG_CALLS = 130
-    LIMITS = {'bytesWaiting': 250_000, 'bytesWaitingPerUid': 1_450_000,
-              'bytesWaitingTotal': 850_000}
+    LIMITS = {'bytesWaiting': 250_000, 'bytesWaitingTotal': 850_000}
 
     def start_with(self, *limits):
         """Another service, with a lower limit of deferred calls."""
@@ -424,36 +439,43 @@ class Floods(OwnBus):
         self.check_back(1)
         self.assert_clean_end(self.service)
 
-    def check_many(self, count, kept):
-        """Together they may have more deferred than one client, but with a bound: the client with
-        the most is terminated first, and one with few calls keeps its locks."""
-        small = self.client()
-        small.answers_pings = False
-        small.request('small')
-        small.send_all([query_call() for _ in range(UNREAD_MAX)])
-        small.pass_the_bus(self.control)
-        for _ in range(count):
-            client = self.client()
-            client.answers_pings = False
-            client.request(client.name)
-            client.send_all([query_call() for _ in range(UNREAD_MAX)])
-            client.send_all([lock_call('Request', 'n' * 100_000)
-                             for _ in range(self.LONG_CALLS)])
-            client.pass_the_bus(self.control)
-        self.calm.ping()
-        held = [entry[0] for entry in self.calm.query()[0]]
-        diagnostic(f'{len(held)} of {count + 1} have their locks')
-        self.assertIn('small', held)
-        self.assertLess(len(held), count + 1)
-        self.assertGreater(len(held), kept)
+    def defer(self, client, n_calls):
+        """A client with a lock, and so many deferred calls."""
+        client.answers_pings = False
+        client.request(client.name)
+        client.send_all([query_call() for _ in range(UNREAD_MAX)])
+        client.send_all([lock_call('Request', 'n' * 100_000) for _ in range(n_calls)])
+        client.pass_the_bus(self.control)
 
     def test_many_of_one_user(self):
-        self.start_with('bytesWaiting', 'bytesWaitingPerUid')
-        self.check_many(10, 5)
-
-    def test_many_of_all_users(self):
+        """Together they may have more deferred than one client, but with a bound: the client with
+        the most is terminated first, and one with few calls keeps its locks."""
         self.start_with('bytesWaiting', 'bytesWaitingTotal')
-        self.check_many(6, 3)
+        small = self.client()
+        self.defer(small, 0)
+        for _ in range(6):
+            self.defer(self.client(), self.LONG_CALLS)
+        self.calm.ping()
+        held = [entry[0] for entry in self.calm.query()[0]]
+        diagnostic(f'{len(held)} of 7 have their locks')
+        self.assertIn(small.name, held)
+        self.assertLess(len(held), 7)
+        self.assertGreater(len(held), 3)
+
+    def test_many_of_one_user_beside_another(self):
+        """The client with the most is of a user with few: it keeps its locks."""
+        if not can_be_others():
+            self.skipTest('needs root, to connect as another user')
+        self.start_with('bytesWaiting', 'bytesWaitingTotal')
+        other = RawClient(self.bus.address, uid=65534)
+        self.addCleanup(other.close)
+        self.defer(other, self.LONG_CALLS - 15)
+        for _ in range(10):
+            self.defer(self.client(), self.LONG_CALLS - 35)
+        self.calm.ping()
+        self.assertLess(len(self.calm.query()[0]), 10)
+        held = self.calm.call(other_path(uid=65534), LOCKS, 'Query')[0]
+        self.assertEqual([entry[0] for entry in held], [other.name])
 
 
 class SmallQuotas(OwnBus):
@@ -528,7 +550,7 @@ class Faults(OwnBus):
     """Without the defences the numbers above are different."""
 
     def unread(self, fault):
-        service = Service(self.bus, program=service_with(fault))
+        service = Service(self.bus, LESS_WAITING, program=service_with(fault))
         self.addCleanup(service.end)
         service.wait_ready(self.control)
         flooder, calm = self.client(), self.client()

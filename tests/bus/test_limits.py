@@ -184,14 +184,19 @@ class Watches(BusTestCase):
 
 
 class BeforeIdentified(BusTestCase):
-    arguments = ('--limit', 'callsWaiting=5')
+    # Five of the calls below: each needs 1,000 bytes and a few hundred more.
+    arguments = ('--limit', 'bytesWaiting=6000')
+
+    @staticmethod
+    def long_message(number, bucket):
+        return request_message(f'{number:01000}', bucket)
 
     def send_while_paused(self, count):
         """All calls arrive before the client is identified."""
         raw = self.raw_client()
         self.daemon.pause()
         try:
-            serials = raw.send_all([request_message(f'{number}', self.bucket)
+            serials = raw.send_all([self.long_message(number, self.bucket)
                                     for number in range(count)])
             # The bus has transmitted them when it replies to this.
             raw._driver('GetId')
@@ -213,9 +218,9 @@ class BeforeIdentified(BusTestCase):
         for serial in serials[:5]:
             self.assertNotEqual(raw.result(serial)[1], 0)
         self.assert_error('LimitsExceeded', raw.result, serials[5],
-                          mentions='callsWaiting')
+                          mentions='bytesWaiting')
         # Once it is identified, this limit doesn't apply.
-        for serial in raw.send_all([request_message(f'b{number}', self.bucket)
+        for serial in raw.send_all([self.long_message(100 + number, self.bucket)
                                     for number in range(50)]):
             raw.result(serial)
         self.assertEqual(len(raw.query(self.bucket)[0]), 55)

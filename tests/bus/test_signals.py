@@ -5,7 +5,7 @@
 
 from calls import LOCKS, ROOT, bucket_path
 from harness import BusTestCase, Gio, GLib, main
-from rawbus import method_call, unpack
+from rawbus import lock_call, method_call, unpack
 
 
 class SignalCase(BusTestCase):
@@ -80,6 +80,30 @@ class Owners(SignalCase):
         self.assertEqual(event.args, (id_, 'x', 'exclusive', self.b.name, 'timeout'))
         self.assertEqual(len(self.received(self.b)), 1)
         self.assertEqual(self.received(self.a), [])
+
+    def test_a_release_after_the_timeout_grants_nothing(self):
+        """All of these calls are served in one turn, which lasts longer than the time-out: each
+        Inspect visits all requests of the bucket."""
+        for _ in range(16):
+            self.socket_client().socket.request_all([''] * 1000, self.bucket, mode='shared')
+        raw = self.raw_client()
+        held, _ = raw.request('x', self.bucket)
+        slow = [method_call('org.w3.WebLocks', bucket_path(self.bucket), LOCKS, 'Inspect',
+                            GLib.Variant('(a{sv})', ({'prefix': GLib.Variant('s', 'no')},)))
+                for _ in range(29)]
+        calls = [lock_call('Request', 'x', self.bucket, timeout=1), *slow,
+                 lock_call('Release', held, self.bucket)]
+        self.daemon.pause()
+        try:
+            request, *_, release = raw.send_all(calls)
+            # The bus has transmitted them when it replies to this.
+            raw._driver('GetId')
+        finally:
+            self.daemon.resume()
+        waiting, _ = raw.result(request)
+        raw.result(release)
+        self.assertEqual([(event.signal, event.id) for event in raw.events],
+                         [('Released', waiting)])
 
     def test_stolen(self):
         id_, _ = self.a.request('x', self.bucket, mode='shared')

@@ -50,10 +50,10 @@ class Opening(SocketCase):
         return parameters, sock
 
     def test_parameters(self):
-        for options in ({}, {'version': 1}, {'version': 2}, {'version': 2 ** 32 - 1}):
-            with self.subTest(options):
-                parameters, sock = self.parameters(**options)
-                self.assertEqual(parameters, {'version': 1, 'maxPacket': packets.MAX_PACKET})
+        for version in (2, 3, 2 ** 32 - 1):
+            with self.subTest(version):
+                parameters, sock = self.parameters(version=version)
+                self.assertEqual(parameters, {'version': 2, 'maxPacket': packets.MAX_PACKET})
                 sock.sync()
 
     def test_the_descriptor(self):
@@ -71,7 +71,8 @@ class Opening(SocketCase):
 
     def test_refused_options(self):
         before = self.count_descriptors()
-        self.refused('NotSupported', version=0)
+        for version in (0, 1, None):  # without one it is 1
+            self.refused('NotSupported', version=version)
         for name, value in (('version', GLib.Variant('s', '1')), ('version', GLib.Variant('t', 1)),
                             ('version', GLib.Variant('i', 1)), ('', GLib.Variant('u', 1)),
                             ('maxPacket', GLib.Variant('u', 1))):
@@ -86,7 +87,7 @@ class Opening(SocketCase):
 
     def test_refused_options_leave_the_socket(self):
         sock = self.lock_socket(self.raw)
-        self.refused('NotSupported', version=0)
+        self.refused('NotSupported', version=1)
         self.refused('InvalidArgs', nothing=GLib.Variant('b', True))
         sock.sync()
         self.assertIsNone(sock.closed)
@@ -367,10 +368,8 @@ class Operations(SocketCase):
     def test_packets_of_any_size(self):
         """Up to the largest; the packet's size doesn't limit names."""
         self.refused('LimitsExceeded', 'n' * 65_000, limit='nameBytes')
-        binding = self.sock.bind('largest')[1]
-        head = len(packets.request(1, 1, 0, '', why=''))
-        room = packets.MAX_PACKET - len(binding) - head
-        packet = binding + packets.request(99, 9, 1, 'n' * (room - 100), why='w' * 100)
+        room = packets.MAX_PACKET - len(packets.request(1, 1, '', ''))
+        packet = packets.request(99, 9, 'largest', 'n' * (room - 107), why='w' * 100)
         self.assertEqual(len(packet), packets.MAX_PACKET)
         self.assert_error('LimitsExceeded', self.answer_of, packet, serial=99, mentions='nameBytes')
         count = packets.MAX_PACKET // 16
@@ -529,60 +528,71 @@ class OtherLimits(SocketCase):
 
 
 class Buckets(SocketCase):
-    """Numbers for names of buckets."""
+    """Each request names its bucket."""
 
     def setUp(self):
         super().setUp()
         self.sock = self.lock_socket(self.raw)
 
-    def request(self, number, key):
+    def request(self, bucket, key):
         serial = self.sock.next_serial()
-        self.sock.send(packets.request(serial, key, number, 'x'))
+        self.sock.send(packets.request(serial, key, bucket, 'x'))
         return self.sock.answer(serial)
-
-    def test_all_numbers(self):
-        names = [f'{self.bucket}.{number}' for number in range(packets.N_BUCKETS)]
-        self.sock.send(*(packets.bucket(number, name) for number, name in enumerate(names)))
-        for number in range(packets.N_BUCKETS):
-            self.assertNotEqual(self.request(number, number + 1).token, 0)
-        self.assertEqual(self.other.buckets(), sorted(names))
 
     def test_names(self):
         """The shortest and the longest, and with any character."""
         names = ['b', 'b' * 255, 'ä' * 127, 'org.example.Editor', '\x01/ %', 'default']
         for key, name in enumerate(names, 1):
-            self.sock.send(packets.bucket(0, name))
-            self.request(0, key)
+            self.request(name, key)
             self.assertEqual(self.other.query(name)[0], [('x', 'exclusive', self.raw.name)])
 
-    def test_numbers_end_with_their_socket(self):
-        self.sock.send(packets.bucket(3, self.bucket))
-        self.request(3, 1)
-        self.sock = self.lock_socket(self.raw)
-        self.sock.send(packets.request(1, 2, 3, 'x'))
-        self.assertEqual(self.sock.read_to_end(), 'malformed')
+    def test_bad_names(self):
+        """A typed error; nothing changes, and the rest of the packet is served."""
+        names = ['', 'b' * 256, 'ä' * 128, 'b' * 60_000, *map(chr, (0xffff, 0xfffe, 0xfdd0, 0x1ffff))]
+        self.request(self.bucket, 1)
+        for name in names:
+            with self.subTest(name[:3], length=len(name)):
+                self.sock.send(packets.request(101, 2, name, 'x'),
+                               packets.request(102, 2, self.bucket, 'y', options=packets.IF_AVAILABLE),
+                               packets.with_key(packets.RELEASE, 103, 2))
+                self.assert_error('InvalidArgs', self.sock.answer, 101)
+                self.assertNotEqual(self.sock.answer(102).token, 0)
+                self.sock.answer(103)
+                self.assertEqual([line[2] for line in self.raw.resync()], [1])
+        self.assertEqual(self.other.buckets(), [self.bucket])
 
-    def test_bound_again(self):
-        """Earlier requests stay in their bucket."""
+    def test_many_in_one_packet(self):
+        """In turns, with requests for the same lock of each."""
+        names = [f'{self.bucket}.{number}' for number in range(100)]
+        calls = [self.sock.encode_request('x', name) for name in names * 2]
+        self.sock.send_all(data for data, _, _ in calls)
+        states = [self.sock.answer(serial).state for _, serial, _ in calls]
+        self.assertEqual(states, [packets.HELD] * 100 + [packets.WAITS] * 100)
+        self.assertEqual(self.other.buckets(), sorted(names))
+
+    def test_one_name_in_two_buckets(self):
+        """They are two locks, also for a request with a key that is used already."""
         one, two = self.unique('bucket'), self.unique('bucket')
         self.other.request('x', one)
-        self.sock.send(packets.bucket(5, one))
-        self.assertEqual(self.request(5, 1).state, packets.WAITS)
-        self.sock.send(packets.bucket(5, two))
-        self.assertEqual(self.request(5, 2).state, packets.HELD)
+        self.assertEqual(self.request(one, 1).state, packets.WAITS)
+        self.assertEqual(self.request(two, 2).state, packets.HELD)
         self.assertEqual([entry[2] for entry in self.other.query(one)[1]], [self.raw.name])
+        self.assert_error('InvalidArgs', self.request, two, 1)
+        self.assertEqual(self.request(one, 1).state, packets.WAITS)
         self.other.steal('x', two)
         self.assertEqual(self.sock.wait_ended(2), 'stolen')
-        # The same call is now a new request, and in its old bucket the same one.
-        with self.assertRaises(packets.LockError):
-            self.request(5, 1)
-        self.sock.send(packets.bucket(5, one))
-        self.assertEqual(self.request(5, 1).state, packets.WAITS)
 
-    def test_more_buckets_than_numbers(self):
-        for number in range(3 * packets.N_BUCKETS):
-            self.assertNotEqual(self.sock.request('x', f'{self.bucket}.{number}')[1], 0)
-        self.assertEqual(len(self.other.buckets()), 3 * packets.N_BUCKETS)
+    def test_an_empty_bucket_is_not_in_use(self):
+        """Also if the socket used it last: it isn't listed, and begins again with the next request."""
+        key, token = self.sock.request('x', self.bucket)
+        self.sock.release(key)
+        self.assertEqual(self.other.buckets(), [])
+        self.assertEqual(self.other.query(self.bucket), ([], []))
+        id_, next_token = self.other.request('x', self.bucket)
+        self.assertGreater(next_token, token)
+        self.other.release(id_, self.bucket)
+        self.sock.close()
+        self.assertGreater(self.other.request('x', self.bucket)[1], next_token)
 
 
 class End(SocketCase):
@@ -617,14 +627,13 @@ class End(SocketCase):
         sock.release(again)
         self.assert_nothing_live()
 
-    def test_watches_and_bucket_numbers_remain(self):
-        """Watched buckets, and the numbers of buckets."""
+    def test_watches_remain(self):
+        """Watched buckets, also the one that was used last."""
         sock = self.lock_socket(self.raw)
+        sock.release(sock.request('x', self.bucket)[0])
         self.raw.watch(bucket=self.bucket)
-        sock.send(packets.bucket(7, self.bucket))
         sock.end()
-        sock.send(packets.request(99, 5, 7, 'x'))
-        self.assertNotEqual(sock.answer(99).token, 0)
+        self.assertNotEqual(sock.request('x', self.bucket)[1], 0)
         self.raw.ping()
         self.assertEqual([event.signal for event in self.raw.events], ['Granted'])
 

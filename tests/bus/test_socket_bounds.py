@@ -230,7 +230,7 @@ class DoesNotRead(BoundsCase):
 class Floods(BoundsCase):
     """A client with more deferred calls than the limit is treated as flooding: its agent ends."""
 
-    limits = ('--limit', 'callsWaiting=50')
+    limits = ('--limit', 'bytesWaiting=15000')
 
     def test_terminated(self):
         sock = self.lock_socket(self.raw)

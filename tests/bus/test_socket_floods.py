@@ -27,10 +27,8 @@ MOST_US_AT_END = 1000000
 
 def message_of(kind):
     """A message of each kind that a client sends."""
-    if kind == packets.BUCKET:
-        return packets.bucket(0, 'b')
     if kind == packets.REQUEST:
-        return packets.request(1, 1, 0, 'x')
+        return packets.request(1, 1, 'b', 'x')
     if kind in (packets.RELEASE, packets.ABORT):
         return packets.with_key(kind, 0, 10 ** 6, packets.NO_ANSWER)
     return packets.message(kind, 1)
@@ -62,8 +60,6 @@ class FloodCase(StateCase):
         self.calm = self.lock_socket()
 
     def start_flood(self, kind):
-        for sock in self.socks:
-            sock.socket.send(packets.bucket(0, 'b'))
         child = flood(self.socks, fill(message_of(kind)))
         self.addCleanup(os.waitpid, child, 0)
         self.addCleanup(os.kill, child, signal.SIGKILL)
@@ -110,9 +106,6 @@ class Calm(FloodCase):
                 taken.append(self.p99_us(packet, serial))
             self.assertLess(taken[-1], self.MOST_US, f'of each series: {taken}')
 
-    def test_buckets(self):
-        self.check_calm(packets.BUCKET)
-
     def test_requests(self):
         self.check_calm(packets.REQUEST)
 
@@ -148,9 +141,6 @@ class Sigterm(FloodCase):
                    f'{worked_us / 1e6:.2f} s')
         self.assertEqual(self.current.wait_exit(), 0, self.current.stderr())
         self.assertLess(worked_us, MOST_US_AT_END * FACTOR)
-
-    def test_buckets(self):
-        self.check_end(packets.BUCKET)
 
     def test_requests(self):
         self.check_end(packets.REQUEST)

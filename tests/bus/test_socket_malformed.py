@@ -12,8 +12,6 @@ from harness import diagnostic, full_size, main
 from sockets import packets
 from test_socket import SocketCase
 
-BOUND = packets.bucket(1, 'bound')
-
 
 def head(kind, size, flags=0, serial=0):
     return struct.pack('=HHIQ', kind, flags, size, serial)
@@ -24,28 +22,22 @@ def changed(data, offset, new):
     return data[:offset] + new + data[offset + len(new):]
 
 
-def bucket(number=1, name=b'name', length=None, reserved=0):
-    fields = struct.pack('=IHH', number, len(name) if length is None else length, reserved)
-    return packets.message(packets.BUCKET, 0, fields + name)
-
-
-def request(key=9, number=1, mode=0, options=0, reserved=0, name=b'name', why=b'why', lengths=None,
+def request(key=9, mode=0, options=0, reserved=0, bucket=b'bucket', name=b'name', why=b'why', lengths=None,
             flags=0):
-    fields = struct.pack('=QIIBBHHH', key, number, 0, mode, options, reserved,
-                         *(lengths or (len(name), len(why))))
-    return packets.message(packets.REQUEST, 1, fields + name + why, flags)
+    fields = struct.pack('=QIBBHHHI', key, 0, mode, options,
+                         *(lengths or (len(bucket), len(name), len(why))), reserved)
+    return packets.message(packets.REQUEST, 1, fields + bucket + name + why, flags)
 
 
 RELEASE, ABORT = [packets.with_key(kind, 1, 9) for kind in (packets.RELEASE, packets.ABORT)]
 SYNC, END = [packets.message(kind, 1) for kind in (packets.SYNC, packets.END)]
-EACH = {'BUCKET': bucket(), 'REQUEST': request(), 'RELEASE': RELEASE, 'ABORT': ABORT, 'SYNC': SYNC,
-        'END': END}
+EACH = {'REQUEST': request(), 'RELEASE': RELEASE, 'ABORT': ABORT, 'SYNC': SYNC, 'END': END}
 
 
 def sizes():
     yield 'a packet of more than maxPacket', SYNC * (packets.MAX_PACKET // 16 + 1)
     yield 'a packet of 128 KiB', SYNC * (2 * packets.MAX_PACKET // 16)
-    yield 'the largest request and one', request(name=b'n' * 65497, why=b'')
+    yield 'the largest request and one', request(name=b'n' * 65491, why=b'')
     for count in (1, 7, 8, 15):
         yield f'a packet of {count} bytes', SYNC[:count]
         yield f'{count} bytes behind a message', SYNC + SYNC[:count], [1]
@@ -57,18 +49,19 @@ def sizes():
             yield f'{name} with the size {wrong}', changed(data, 4, struct.pack('=I', wrong)) + SYNC
         yield f'{name} with 8 bytes more', \
             changed(data, 4, struct.pack('=I', size + 8)) + bytes(8)
-    for name, minimum in (('BUCKET', 24), ('REQUEST', 40), ('RELEASE', 24), ('ABORT', 24)):
+    for name, minimum in (('REQUEST', 40), ('RELEASE', 24), ('ABORT', 24)):
         yield f'{name} smaller than its fixed part', \
             changed(EACH[name][:minimum - 8], 4, struct.pack('=I', minimum - 8))
-    yield 'BUCKET with a longer length', bucket(length=9)
-    yield 'BUCKET with a shorter length', bucket(name=b'n' * 16, length=8)
-    yield 'REQUEST with longer lengths', request(lengths=(4, 5))
-    yield 'REQUEST with shorter lengths', request(name=b'n' * 16, lengths=(4, 3))
-    yield 'REQUEST with lengths that wrap', request(lengths=(65535, 65535))
+    yield 'REQUEST with longer lengths', request(lengths=(6, 4, 5))
+    yield 'REQUEST with shorter lengths', request(name=b'n' * 16, lengths=(6, 4, 3))
+    yield 'REQUEST with lengths that wrap', request(lengths=(65535, 65535, 65535))
+    for position in range(3):
+        yield f'REQUEST whose length {position} is too large', \
+            request(lengths=[65535 if position == other else 1 for other in range(3)])
 
 
 def kinds_and_flags():
-    for kind in (0, 7, 64, 128, 256 + packets.SYNC, 65535, packets.ANSWER, packets.GRANTED,
+    for kind in (0, 1, 7, 64, 128, 256 + packets.SYNC, 65535, packets.ANSWER, packets.GRANTED,
                  packets.ENDED, packets.LIVE, packets.CLOSED):
         yield f'kind {kind}', changed(SYNC, 0, struct.pack('=H', kind))
     for name, data in EACH.items():
@@ -78,27 +71,20 @@ def kinds_and_flags():
 
 
 def reserved():
-    yield 'BUCKET with something reserved', bucket(reserved=1)
-    yield 'REQUEST with something reserved', request(reserved=0x100)
-    for name, data in (('BUCKET', bucket(name=b'n')), ('REQUEST', request(name=b'n', why=b''))):
-        for offset in range(len(data) - 7, len(data)):
-            yield f'{name} with padding at {offset}', changed(data, offset, b'\1')
+    for bit in (0, 8, 31):
+        yield f'REQUEST with reserved bit {bit}', request(reserved=1 << bit)
+    data = request(bucket=b'', name=b'n', why=b'')
+    for offset in range(len(data) - 7, len(data)):
+        yield f'REQUEST with padding at {offset}', changed(data, offset, b'\1')
 
 
 def numbers():
     for name in ('REQUEST', 'RELEASE', 'ABORT'):
         yield f'{name} with key 0', changed(EACH[name], 16, bytes(8))
-    for number in (64, 65, 2 ** 32 - 1):
-        yield f'BUCKET {number}', bucket(number)
-        yield f'REQUEST in bucket {number}', request(number=number)
-    yield 'REQUEST in a bucket that was never bound', request(number=2)
     for mode in (2, 3, 255):
         yield f'mode {mode}', request(mode=mode)
     for options in (8, 15, 128, 255):
         yield f'options {options}', request(options=options)
-    yield 'a bucket without a name', bucket(name=b'')
-    yield 'a bucket with a name of 256 bytes', bucket(name=b'b' * 256)
-    yield 'a bucket with a name of 60,000 bytes', bucket(name=b'b' * 60_000)
 
 
 NOT_UTF8 = (b'\xff', b'\x80', b'a\xc3', b'\xc0\x80', b'\xed\xa0\x80', b'\xf4\x90\x80\x80', b'\0',
@@ -107,13 +93,12 @@ NOT_UTF8 = (b'\xff', b'\x80', b'a\xc3', b'\xc0\x80', b'\xed\xa0\x80', b'\xf4\x90
 
 def texts():
     for text in NOT_UTF8:
-        yield f'a bucket called {text}', bucket(name=text)
+        yield f'a bucket {text}', request(bucket=text)
         yield f'a name {text}', request(name=text)
         yield f'a why {text}', request(why=text)
     # Both together would be a valid character.
     yield 'a character cut in two', request(name=b'\xc3', why=b'\xa4')
-    for code in (0xffff, 0xfffe, 0xfdd0, 0x1ffff):
-        yield f'a bucket called U+{code:X}', bucket(name=chr(code).encode())
+    yield 'a character cut in two, in the bucket', request(bucket=b'\xc3', name=b'\xa4')
 
 
 class Rows(SocketCase):
@@ -135,7 +120,6 @@ class Rows(SocketCase):
         sock.request('mine', self.bucket)
         sock.request('hers', self.bucket)
         mine, _ = self.neighbour.request('mine', self.bucket)
-        sock.send(BOUND)
         try:
             sock.socket.send(data)
         except OSError as error:
@@ -189,20 +173,19 @@ class Rows(SocketCase):
     def test_earlier_messages_of_the_packet_are_served(self):
         holder = self.lock_socket()
         lost, _ = holder.request('holder', self.bucket)
-        steal = packets.request(77, 70, 1, 'holder', options=packets.STEAL)
-        self.check_ends(packets.bucket(1, self.bucket) + steal + head(0, 16), served=[77])
+        steal = packets.request(77, 70, self.bucket, 'holder', options=packets.STEAL)
+        self.check_ends(steal + head(0, 16), served=[77])
         self.assertEqual(holder.wait_ended(lost), 'stolen')
 
     def test_later_messages_are_not_served(self):
         sock = self.lock_socket(self.raw)
         holder = self.lock_socket()
         kept, _ = holder.request('holder', self.bucket)
-        steal = packets.request(77, 70, 0, 'holder', options=packets.STEAL)
-        bound = packets.bucket(0, self.bucket)
+        steal = packets.request(77, 70, self.bucket, 'holder', options=packets.STEAL)
         self.daemon.pause()
         try:
-            sock.send(bound, head(0, 16), steal)
-            sock.send(bound, steal)
+            sock.send(head(0, 16), steal)
+            sock.send(steal)
         finally:
             self.daemon.resume()
         self.assertEqual(sock.read_to_end(), 'malformed')
@@ -236,7 +219,7 @@ class Rows(SocketCase):
         """Valid packets changed at random: the socket is closed or answers, never both."""
         rand = random.Random(7)
         outcomes = {True: 0, False: 0}
-        whole = b''.join([BOUND, request(), RELEASE, ABORT, request(key=3), SYNC])
+        whole = b''.join([request(), RELEASE, ABORT, request(key=3), SYNC])
         for _ in range(full_size(300, 5000)):
             data = bytearray(whole)
             for _ in range(rand.choice((1, 1, 2, 20))):
@@ -263,8 +246,7 @@ class WellFormed(SocketCase):
 
     def test_serials_are_not_checked(self):
         sock = self.lock_socket(self.raw)
-        sock.send(changed(BOUND, 8, b'\xff' * 8), SYNC,
-                  changed(packets.with_key(packets.RELEASE, 0, 5, packets.NO_ANSWER), 8, b'\1' * 8))
+        sock.send(SYNC, changed(packets.with_key(packets.RELEASE, 0, 5, packets.NO_ANSWER), 8, b'\1' * 8))
         sock.answer(1)
         sock.sync()
 

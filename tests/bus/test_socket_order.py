@@ -118,8 +118,6 @@ class Steals(Slot):
         for serial in self.holder.send_all([lock_call('Request', name, self.bucket)
                                             for name in NAMES]):
             self.holder.result(serial)
-        _, binding = sock.bind(self.bucket)
-        sock.send(binding)
 
     def words(self, sock):
         return [sock.encode_request(name, self.bucket, steal=True)[0] for name in NAMES]
@@ -469,9 +467,8 @@ class Refilled(SocketCase):
 
     def test_it_ends_with_the_name(self):
         """The agent ends, pending requests are granted, and the child's socket is closed."""
-        binding = packets.bucket(1, self.bucket)
-        for packet in (SYNC * 100, binding + packets.request(1, 2 ** 40, 1, 'x'),
-                       binding + packets.request(1, 2 ** 41, 1, 'y', options=packets.STEAL)):
+        for packet in (SYNC * 100, packets.request(1, 2 ** 40, self.bucket, 'x'),
+                       packets.request(1, 2 ** 41, self.bucket, 'y', options=packets.STEAL)):
             with self.subTest(len(packet)):
                 before = self.count_descriptors()
                 child = flood([self.sock], packet, without=[self.raw])

@@ -120,14 +120,15 @@ class Stopped(StoppedCase):
 
 
 class FloodOfHolder(StoppedCase):
-    CALLS_WAITING = 100
+    BYTES_WAITING = 30_000  # of short calls: a hundred at most
+    CALLS = 200
 
     def test_it_is_ended(self):
         """The agent is terminated when it is restored, also if the client has read everything by then."""
         self.stop_old()
-        new = self.start('--replace', '--verbose', '--limit', f'callsWaiting={self.CALLS_WAITING}')
+        new = self.start('--replace', '--verbose', '--limit', f'bytesWaiting={self.BYTES_WAITING}')
         # Some are deferred, some refused, and the others are a flood.
-        self.holder.send_all([lock_call('Query')] * (self.CALLS_WAITING + 2 * UNREAD_MAX))
+        self.holder.send_all([lock_call('Query')] * (self.CALLS + 2 * UNREAD_MAX))
         wait_for(lambda: 'too many deferred calls' in new.stderr(), what='flood')
         # It reads, and replies to the Ping.
         self.holder.ping_the_bus()

@@ -10,12 +10,10 @@ int
 main(int argc, char **argv)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksManager) manager =
-        web_locks_manager_new_sync("org.example.Consumer", NULL, &error);
-    g_autoptr(WebLocksLock) lock = NULL;
+    g_autoptr(WebLocksManager) manager = web_locks_manager_new(NULL, "org.example.Consumer");
+    g_autoptr(WebLocksLock) lock =
+        web_locks_manager_request_sync(manager, "resource", NULL, NULL, &error);
 
-    if (manager != NULL)
-        lock = web_locks_manager_request_sync(manager, "resource", NULL, NULL, &error);
     if (lock == NULL) {
         fprintf(stderr, "%s\n", error->message);
         return 1;

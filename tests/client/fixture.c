@@ -150,22 +150,17 @@ WebLocksAgent *
 test_agent_new(void)
 {
     g_autoptr(GError) error = NULL;
-    WebLocksAgent *agent = web_locks_agent_new_for_address_sync(bus->address, NULL, &error);
+    WebLocksAgent *agent = web_locks_agent_new(G_BUS_TYPE_NONE, bus->address);
 
+    g_initable_init(G_INITABLE(agent), NULL, &error);
     g_assert_no_error(error);
-    g_assert_nonnull(agent);
     return agent;
 }
 
 WebLocksManager *
 test_manager_of(WebLocksAgent *agent)
 {
-    g_autoptr(GError) error = NULL;
-    WebLocksManager *manager = web_locks_agent_get_manager(agent, test_bucket(), &error);
-
-    g_assert_no_error(error);
-    g_assert_nonnull(manager);
-    return manager;
+    return web_locks_manager_new(agent, test_bucket());
 }
 
 WebLocksManager *
@@ -348,15 +343,23 @@ test_count_signal(GDBusConnection *connection,
 
 /* ---- signals of lost locks */
 
-static void
-on_lost(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
+static const char *
+name_loss(const GError *error)
 {
-    g_autoptr(GEnumClass) reasons = g_type_class_ref(WEB_LOCKS_TYPE_LOSS_REASON);
+    if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN))
+        return "stolen";
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LOST);
+    return strstr(error->message, "connection") != NULL ? "terminated" : "lost";
+}
+
+static void
+on_lost(WebLocksLock *lock, const GError *error, gpointer data)
+{
     Losses *losses = data;
 
     losses->n_lost++;
     g_free(losses->reason);
-    losses->reason = g_strdup(g_enum_get_value(reasons, (int)reason)->value_nick);
+    losses->reason = g_strdup(name_loss(error));
     losses->was_held = web_locks_lock_get_held(lock);
     losses->thread = g_thread_self();
 }

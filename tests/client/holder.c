@@ -16,10 +16,8 @@ main(int argc, char **argv)
     g_autoptr(WebLocksLock) lock = NULL;
 
     g_assert_cmpint(argc, ==, 4);
-    agent = web_locks_agent_new_for_address_sync(argv[1], NULL, &error);
-    g_assert_no_error(error);
-    manager = web_locks_agent_get_manager(agent, argv[2], &error);
-    g_assert_no_error(error);
+    agent = web_locks_agent_new(G_BUS_TYPE_NONE, argv[1]);
+    manager = web_locks_manager_new(agent, argv[2]);
     lock = web_locks_manager_request_sync(manager, argv[3], NULL, NULL, &error);
     g_assert_no_error(error);
     puts("held");

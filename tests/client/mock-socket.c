@@ -16,24 +16,9 @@ struct MockSocket {
     guint64 client_inode;
     GQueue messages; /* of PacketHead; not yet received by the test */
     gboolean is_left;
-    char *buckets[PACKET_N_BUCKETS];
 };
 
 /* ---- reading */
-
-/* Buckets are bound to numbers by messages between the requests. */
-static void
-take_buckets(MockSocket *self)
-{
-    const PacketHead *head;
-
-    while ((head = g_queue_peek_head(&self->messages)) != NULL && head->kind == PACKET_BUCKET) {
-        g_autofree PacketBucket *bucket = g_queue_pop_head(&self->messages);
-
-        g_free(self->buckets[bucket->bucket]);
-        self->buckets[bucket->bucket] = g_strndup(bucket->name, bucket->length);
-    }
-}
 
 /* Returns FALSE if there is nothing to read. */
 static gboolean
@@ -63,9 +48,8 @@ has_news(gpointer data)
 {
     MockSocket *self = data;
 
-    take_buckets(self);
     while (self->messages.length == 0 && !self->is_left && read_packet(self))
-        take_buckets(self);
+        continue;
     return self->messages.length > 0 || self->is_left;
 }
 
@@ -89,12 +73,6 @@ mock_socket_receive(MockSocket *self, const char *what)
     test_wait_for(has_news, self, what);
     g_source_remove(waker);
     return g_queue_pop_head(&self->messages);
-}
-
-const char *
-mock_socket_get_bucket(const MockSocket *self, guint32 number)
-{
-    return self->buckets[number];
 }
 
 /* ---- sending */
@@ -163,7 +141,5 @@ mock_socket_free(MockSocket *self)
 {
     close(self->fd);
     g_queue_clear_full(&self->messages, g_free);
-    for (guint i = 0; i < PACKET_N_BUCKETS; i++)
-        g_free(self->buckets[i]);
     g_free(self);
 }

@@ -19,16 +19,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(MockSocket, mock_socket_free)
 /* The inode of the client's end, as in the target of its link in /proc/self/fd. */
 guint64 mock_socket_get_client_inode(const MockSocket *self);
 
-/* Waits for the next message and returns it; free. `what` describes it if it never comes. Messages
- * that bind a bucket are stored, and not returned. NULL: the client has closed the socket. A
- * malformed message fails the test. */
+/* Waits for the next message and returns it; free. `what` describes it if it never comes. NULL: the
+ * client has closed the socket. A malformed message fails the test. */
 PacketHead *mock_socket_receive(MockSocket *self, const char *what);
 
 /* Whether mock_socket_receive() would return immediately. */
 gboolean mock_socket_has_message(MockSocket *self);
-
-/* The name that the client has bound to a number; NULL: none. */
-const char *mock_socket_get_bucket(const MockSocket *self, guint32 number);
 
 /* Sends `bytes` as one packet; waits until the client has read enough. */
 void mock_socket_send(MockSocket *self, const GByteArray *bytes);

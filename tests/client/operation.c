@@ -18,6 +18,12 @@ operation_has_ended(gpointer operation)
     return g_atomic_int_get(&((Operation *)operation)->n_results) > 0;
 }
 
+static void
+unref_list(GPtrArray *list)
+{
+    g_clear_pointer(&list, g_ptr_array_unref);
+}
+
 /* ---- sync */
 
 static gpointer
@@ -30,7 +36,7 @@ run_sync(gpointer data)
 
     switch (self->kind) {
     case OPERATION_CONNECT:
-        web_locks_agent_connect_sync(target, cancellable, error);
+        g_initable_init(G_INITABLE(target), cancellable, error);
         break;
     case OPERATION_REQUEST:
         self->object = (GObject *)web_locks_manager_request_sync(target, self->name, self->options,
@@ -49,7 +55,7 @@ run_sync(gpointer data)
         web_locks_manager_break_sync(target, self->name, NULL, cancellable, error);
         break;
     case OPERATION_BUCKETS:
-        g_strfreev(web_locks_agent_list_buckets_sync(target, cancellable, error));
+        unref_list(web_locks_agent_list_observable_sync(target, cancellable, error));
         break;
     case OPERATION_MONITOR:
         self->object = (GObject *)web_locks_monitor_new_sync(target, cancellable, error);
@@ -77,7 +83,7 @@ on_result(GObject *source, GAsyncResult *result, gpointer data)
     g_assert_cmpint(self->n_results, ==, 0);
     switch (self->kind) {
     case OPERATION_CONNECT:
-        web_locks_agent_connect_finish(target, result, error);
+        g_async_initable_init_finish(G_ASYNC_INITABLE(target), result, error);
         break;
     case OPERATION_REQUEST:
         self->object = (GObject *)web_locks_manager_request_finish(target, result, error);
@@ -95,7 +101,7 @@ on_result(GObject *source, GAsyncResult *result, gpointer data)
         web_locks_manager_break_finish(target, result, error);
         break;
     case OPERATION_BUCKETS:
-        g_strfreev(web_locks_agent_list_buckets_finish(target, result, error));
+        unref_list(web_locks_agent_list_observable_finish(target, result, error));
         break;
     case OPERATION_MONITOR:
         self->object = (GObject *)web_locks_monitor_new_finish(result, error);
@@ -118,7 +124,8 @@ run_async(Operation *self)
 
     switch (self->kind) {
     case OPERATION_CONNECT:
-        web_locks_agent_connect_async(target, cancellable, on_result, self);
+        g_async_initable_init_async(G_ASYNC_INITABLE(target), G_PRIORITY_DEFAULT, cancellable,
+                                    on_result, self);
         break;
     case OPERATION_REQUEST:
         web_locks_manager_request_async(target, self->name, self->options, cancellable, on_result,
@@ -137,7 +144,7 @@ run_async(Operation *self)
         web_locks_manager_break_async(target, self->name, NULL, cancellable, on_result, self);
         break;
     case OPERATION_BUCKETS:
-        web_locks_agent_list_buckets_async(target, cancellable, on_result, self);
+        web_locks_agent_list_observable_async(target, cancellable, on_result, self);
         break;
     case OPERATION_MONITOR:
         web_locks_monitor_new_async(target, cancellable, on_result, self);

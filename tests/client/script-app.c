@@ -15,7 +15,7 @@ static WebLocksManager *
 get_manager(Script *s, const Label *label)
 {
     g_autoptr(GError) error = NULL;
-    WebLocksManager *manager = web_locks_agent_get_manager(s->agent, label->bucket, &error);
+    WebLocksManager *manager = web_locks_manager_new(s->agent, label->bucket);
 
     g_assert_no_error(error);
     return manager;
@@ -143,6 +143,19 @@ do_monitor_all(Script *s, char **words)
     start_query(s, OPERATION_MONITOR_ALL, words);
 }
 
+/* LABEL: a monitor of the name, which exists immediately. */
+static void
+do_monitor_of(Script *s, char **words)
+{
+    Label *label = script_get_label(s, words[1]);
+    g_autoptr(WebLocksManager) manager = get_manager(s, label);
+    g_autoptr(GError) error = NULL;
+
+    label->request.object =
+        G_OBJECT(web_locks_monitor_new_for_name(manager, label->resource, &error));
+    g_assert_no_error(error);
+}
+
 /* LABEL or "connect" */
 static void
 do_cancel(Script *s, char **words)
@@ -162,13 +175,6 @@ static void
 do_close(Script *s, char **words)
 {
     web_locks_agent_close(s->agent);
-}
-
-/* Another agent, on the same connection of the application. */
-static void
-do_next_agent(Script *s, char **words)
-{
-    script_replace_agent(s);
 }
 
 /* Drops all references, without closing the agent. */
@@ -462,11 +468,11 @@ const ScriptVerb script_app_verbs[] = {
     {"buckets", do_buckets},
     {"monitor", do_monitor},
     {"monitor-all", do_monitor_all},
+    {"monitor-of", do_monitor_of},
     {"cancel", do_cancel},
     {"drop", do_drop},
     {"close", do_close},
     {"abandon", do_abandon},
-    {"next-agent", do_next_agent},
     {"got", do_got},
     {"held", do_held},
     {"none", do_none},

@@ -86,7 +86,7 @@ do_expect(Script *s, char **words)
 void
 script_check_quiet(Script *s)
 {
-    g_autoptr(WebLocksManager) manager = web_locks_agent_get_manager(s->agent, "bucket", NULL);
+    g_autoptr(WebLocksManager) manager = web_locks_manager_new(s->agent, "bucket");
     Operation query = {.kind = OPERATION_QUERY, .target = G_OBJECT(manager)};
 
     test_iterate();
@@ -263,14 +263,13 @@ do_replace(Script *s, char **words)
     test_iterate();
 }
 
-/* "unopened", "borrowed": about the beginning of the case. */
+/* "unopened": about the beginning of the case. */
 static void
 do_nothing(Script *s, char **words)
 {
 }
 
 const ScriptVerb script_service_verbs[] = {
-    {">", do_expect},         {"<", do_send},           {"open", do_open},
-    {"die", do_die},          {"return", do_return},    {"replace", do_replace},
-    {"unopened", do_nothing}, {"borrowed", do_nothing}, {NULL, NULL},
+    {">", do_expect},      {"<", do_send},          {"open", do_open},        {"die", do_die},
+    {"return", do_return}, {"replace", do_replace}, {"unopened", do_nothing}, {NULL, NULL},
 };

@@ -177,26 +177,6 @@ starts_with(const ScriptCase *script, const char *word)
     return g_str_equal(first->words[0], word);
 }
 
-static WebLocksAgent *
-new_agent(Script *s)
-{
-    WebLocksAgent *agent;
-    g_autoptr(GError) error = NULL;
-
-    if (s->application == NULL)
-        return g_object_new(WEB_LOCKS_TYPE_AGENT, "address", test_bus()->address, NULL);
-    agent = web_locks_agent_new_for_connection(s->application, &error);
-    g_assert_no_error(error);
-    return agent;
-}
-
-void
-script_replace_agent(Script *s)
-{
-    g_clear_object(&s->agent);
-    s->agent = new_agent(s);
-}
-
 static void
 begin(Script *s)
 {
@@ -204,9 +184,7 @@ begin(Script *s)
         s->context = g_main_context_new();
         g_main_context_push_thread_default(s->context);
     }
-    if (starts_with(s->script, "borrowed"))
-        s->application = private_bus_connect(test_bus());
-    s->agent = new_agent(s);
+    s->agent = web_locks_agent_new(G_BUS_TYPE_NONE, test_bus()->address);
     if (s->is_sync)
         g_main_context_pop_thread_default(s->context);
     s->service = mock_service_new(test_bus());
@@ -241,7 +219,6 @@ end(Script *s)
     g_clear_pointer(&s->service, mock_service_free);
     g_queue_clear_full(&s->unanswered, call_free);
     g_clear_object(&s->call);
-    g_clear_object(&s->application);
     if (s->context != NULL) {
         while (g_main_context_iteration(s->context, FALSE))
             ;

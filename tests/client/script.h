@@ -35,7 +35,6 @@ typedef struct {
     gboolean is_sync;
 
     GMainContext *context; /* of the agent; with synchronous calls, one that is not iterated */
-    GDBusConnection *application; /* of the agent; NULL: it has its own connection */
     WebLocksAgent *agent;
     Operation connect;
     GPtrArray *labels; /* of Label */
@@ -50,7 +49,7 @@ typedef struct {
 /* A message that has to be answered. */
 typedef struct {
     guint64 serial;
-    char *of; /* the label of a request, "SYNC" or "END" */
+    char *of; /* the label of a request, or "SYNC" */
 } ScriptCall;
 
 typedef struct {
@@ -74,9 +73,6 @@ void script_wait(Script *s, TestCondition condition, gpointer data);
 
 /* Checks that the library has sent no unexpected message. */
 void script_check_quiet(Script *s);
-
-/* Drops the reference to the agent, and creates another one. */
-void script_replace_agent(Script *s);
 
 /* Frees the agent and the labels. */
 void script_clear_app(Script *s);

@@ -14,9 +14,9 @@ static WebLocksManager *
 manager_new(const PrivateBus *bus)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksAgent) agent =
-        web_locks_agent_new_for_address_sync(bus->address, NULL, &error);
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, bus->address);
 
+    g_initable_init(G_INITABLE(agent), NULL, &error);
     g_assert_no_error(error);
     return test_manager_of(agent);
 }

@@ -54,53 +54,27 @@ test_default_freed(void)
     WebLocksAgent *agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     g_autoptr(GError) error = NULL;
 
-    g_assert_true(web_locks_agent_connect_sync(agent, NULL, &error));
+    g_assert_true(g_initable_init(G_INITABLE(agent), NULL, &error));
     g_object_add_weak_pointer(G_OBJECT(agent), (gpointer *)&agent);
     g_object_unref(agent);
     test_iterate();
     g_assert_null(agent);
 }
 
+/* Nobody can close it under the other parts of the program. */
 static void
-test_default_closed(void)
+test_default_stays_open(void)
 {
     g_autoptr(WebLocksAgent) agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
-    g_autoptr(WebLocksAgent) next = NULL, again = NULL;
-    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksManager) manager = test_manager_of(agent);
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
 
-    g_assert_true(web_locks_agent_connect_sync(agent, NULL, &error));
+    g_test_expect_message("WebLocks", G_LOG_LEVEL_CRITICAL, "*is_default*");
     web_locks_agent_close(agent);
-    next = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
-    again = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
-    g_assert_true(next != agent);
-    g_assert_true(next == again);
-    g_assert_true(web_locks_agent_connect_sync(next, NULL, &error));
-    g_assert_false(web_locks_agent_connect_sync(agent, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
-}
-
-static void
-test_manager_new_all(void)
-{
-    g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksManager) manager = web_locks_manager_new_sync(test_bucket(), NULL, &error);
-    g_autoptr(WebLocksManager) other = NULL;
-    g_auto(Answer) good = {0}, bad = {0};
-
-    g_assert_no_error(error);
-    g_assert_nonnull(test_client_id(manager));
-    web_locks_manager_new_async(test_bucket(), NULL, answer_take, &good);
-    other = web_locks_manager_new_finish(answer_wait(&good), &error);
-    g_assert_no_error(error);
-    g_assert_true(web_locks_manager_get_agent(manager) == web_locks_manager_get_agent(other));
-    g_assert_cmpstr(web_locks_manager_get_bucket(other), ==, test_bucket());
-
-    g_assert_null(web_locks_manager_new_sync("", NULL, &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
-    g_clear_error(&error);
-    web_locks_manager_new_async("", NULL, answer_take, &bad);
-    g_assert_null(web_locks_manager_new_finish(answer_wait(&bad), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+    g_test_assert_expected_messages();
+    g_assert_true(web_locks_lock_get_held(lock));
+    g_assert_true(web_locks_agent_get_connected(agent));
+    assert_state(manager, "a | ");
 }
 
 static void
@@ -113,42 +87,52 @@ test_bucket_names(void)
     const char *const bad[] = {"", "\xff", "\xef\xbf\xbf", too_long};
 
     for (guint i = 0; i < G_N_ELEMENTS(good); i++) {
-        g_autoptr(GError) error = NULL;
-        g_autoptr(WebLocksManager) manager = web_locks_agent_get_manager(agent, good[i], &error);
-        g_autoptr(WebLocksLock) lock = NULL;
+        g_autoptr(WebLocksManager) manager = web_locks_manager_new(agent, good[i]);
+        g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
 
-        g_assert_no_error(error);
         g_assert_cmpstr(web_locks_manager_get_bucket(manager), ==, good[i]);
         g_assert_true(web_locks_manager_get_agent(manager) == agent);
-        lock = test_lock(manager, "a");
     }
     for (guint i = 0; i < G_N_ELEMENTS(bad); i++) {
+        g_autoptr(WebLocksManager) manager = web_locks_manager_new(agent, bad[i]);
         g_autoptr(GError) error = NULL;
 
-        g_assert_null(web_locks_agent_get_manager(agent, bad[i], &error));
+        g_assert_null(web_locks_manager_request_sync(manager, "a", NULL, NULL, &error));
         g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
     }
 }
 
-/* As bindings create it. The properties aren't checked at construction, so the operations do. */
+/* The default bucket is that of the application; in other programs it is the same for all. */
 static void
-test_constructed_manager(void)
+test_default_bucket(void)
+{
+    g_autoptr(WebLocksManager) before = web_locks_manager_new(NULL, NULL);
+    g_autoptr(GApplication) application =
+        g_application_new("org.example.Bucket", G_APPLICATION_NON_UNIQUE);
+    g_autoptr(GApplication) nameless = g_application_new(NULL, G_APPLICATION_NON_UNIQUE);
+    g_autoptr(WebLocksManager) of_nameless = NULL, of_application = NULL, constructed = NULL;
+
+    g_application_set_default(nameless);
+    of_nameless = web_locks_manager_new(NULL, NULL);
+    g_application_set_default(application);
+    of_application = web_locks_manager_new(NULL, NULL);
+    constructed = g_object_new(WEB_LOCKS_TYPE_MANAGER, NULL); /* as bindings create it */
+    g_application_set_default(NULL);
+    g_assert_cmpstr(web_locks_manager_get_bucket(before), ==, "default");
+    g_assert_cmpstr(web_locks_manager_get_bucket(of_nameless), ==, "default");
+    g_assert_cmpstr(web_locks_manager_get_bucket(of_application), ==, "org.example.Bucket");
+    g_assert_cmpstr(web_locks_manager_get_bucket(constructed), ==, "org.example.Bucket");
+}
+
+/* The name of the bucket is checked by each operation. */
+static void
+test_bad_bucket(void)
 {
     g_autoptr(WebLocksAgent) agent = test_agent_new();
-    g_autoptr(WebLocksAgent) shared = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
-    g_autoptr(WebLocksManager) manager =
-        g_object_new(WEB_LOCKS_TYPE_MANAGER, "agent", agent, "bucket", test_bucket(), NULL);
-    g_autoptr(WebLocksManager) unnamed = g_object_new(WEB_LOCKS_TYPE_MANAGER, NULL);
-    g_autoptr(WebLocksManager) bad = g_object_new(WEB_LOCKS_TYPE_MANAGER, "bucket", "", NULL);
-    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
+    g_autoptr(WebLocksManager) bad = web_locks_manager_new(agent, "");
     g_autoptr(WebLocksOptions) options = test_if_available();
     g_autoptr(GError) error = NULL;
     g_auto(Answer) request = {0}, inspect = {0}, monitor = {0};
-
-    assert_state(manager, "a | ");
-    g_assert_true(web_locks_manager_get_agent(manager) == agent);
-    g_assert_cmpstr(web_locks_manager_get_bucket(unnamed), ==, "default");
-    g_assert_true(web_locks_manager_get_agent(unnamed) == shared);
 
     g_assert_null(web_locks_manager_request_sync(bad, "a", options, NULL, &error));
     g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
@@ -184,7 +168,7 @@ count_notify(GObject *object, GParamSpec *pspec, gpointer n_notifies)
 static void
 test_notify(void)
 {
-    g_autoptr(WebLocksAgent) agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_SESSION, NULL);
     g_autofree char *client_id = NULL;
     gboolean connected = FALSE;
     guint n_connected = 0, n_client_id = 0;
@@ -193,8 +177,10 @@ test_notify(void)
 
     g_signal_connect(agent, "notify::connected", G_CALLBACK(count_notify), &n_connected);
     g_signal_connect(agent, "notify::client-id", G_CALLBACK(count_notify), &n_client_id);
-    web_locks_agent_connect_async(agent, NULL, answer_take, &answer);
-    g_assert_true(web_locks_agent_connect_finish(agent, answer_wait(&answer), &error));
+    g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, NULL, answer_take,
+                                &answer);
+    g_assert_true(
+        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&answer), &error));
     g_assert_no_error(error);
     test_wait(test_is_set, &n_connected);
     test_wait(test_is_set, &n_client_id);
@@ -211,6 +197,52 @@ test_notify(void)
     g_assert_cmpstr(web_locks_agent_get_client_id(agent), ==, client_id); /* it keeps its last id */
 }
 
+static gboolean
+is_running(gpointer agent)
+{
+    return web_locks_agent_get_service_running(agent);
+}
+
+static gboolean
+is_not_running(gpointer agent)
+{
+    return !is_running(agent);
+}
+
+/* Whether the service is there, also while the agent has nothing to do with it. */
+static void
+test_service_running(void)
+{
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_SESSION, NULL);
+    g_autoptr(GError) error = NULL;
+    gboolean running = TRUE;
+    guint n_notifies = 0;
+
+    g_assert_false(web_locks_agent_get_service_running(agent)); /* it is not connected yet */
+    g_assert_true(g_initable_init(G_INITABLE(agent), NULL, &error));
+    g_assert_no_error(error);
+    g_assert_true(web_locks_agent_get_service_running(agent));
+    test_iterate();
+
+    g_signal_connect(agent, "notify::service-running", G_CALLBACK(count_notify), &n_notifies);
+    test_service_stop();
+    test_wait(is_not_running, agent);
+    test_wait(test_is_set, &n_notifies);
+    g_object_get(agent, "service-running", &running, NULL);
+    g_assert_false(running);
+    g_assert_true(web_locks_agent_get_connected(agent));
+
+    n_notifies = 0;
+    test_service_start();
+    test_wait(is_running, agent);
+    test_wait(test_is_set, &n_notifies);
+
+    n_notifies = 0;
+    web_locks_agent_close(agent);
+    g_assert_false(web_locks_agent_get_service_running(agent));
+    test_wait(test_is_set, &n_notifies);
+}
+
 static void
 test_nowhere(void)
 {
@@ -219,68 +251,19 @@ test_nowhere(void)
                                      "nonsense:key=value"};
 
     for (guint i = 0; i < G_N_ELEMENTS(addresses); i++) {
+        g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, addresses[i]);
         g_autoptr(GError) error = NULL;
         g_autoptr(GError) async_error = NULL;
         g_auto(Answer) answer = {0};
 
-        g_assert_null(web_locks_agent_new_for_address_sync(addresses[i], NULL, &error));
+        g_assert_false(g_initable_init(G_INITABLE(agent), NULL, &error));
         g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
-        web_locks_agent_new_for_address_async(addresses[i], NULL, answer_take, &answer);
-        g_assert_null(web_locks_agent_new_for_address_finish(answer_wait(&answer), &async_error));
+        g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, NULL, answer_take,
+                                    &answer);
+        g_assert_false(g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&answer),
+                                                    &async_error));
         g_assert_error(async_error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
     }
-}
-
-/* A program that also works without locks checks first: no service and no bus are no errors. */
-static void
-test_available(void)
-{
-    g_autofree char *missing = g_strdup_printf("unix:path=%s/missing", test_bus()->directory);
-    g_autoptr(WebLocksAgent) agent = test_agent_new();
-    g_autoptr(WebLocksAgent) nowhere = g_object_new(WEB_LOCKS_TYPE_AGENT, "address", missing, NULL);
-    g_autoptr(GCancellable) cancellable = g_cancellable_new();
-    g_autoptr(GError) error = NULL;
-    g_auto(Answer) answer = {0}, none = {0}, cancelled = {0};
-
-    g_assert_true(web_locks_agent_is_available_sync(agent, NULL, &error));
-    g_assert_no_error(error);
-    web_locks_agent_is_available_async(agent, NULL, answer_take, &answer);
-    g_assert_true(web_locks_agent_is_available_finish(agent, answer_wait(&answer), &error));
-    g_assert_no_error(error);
-
-    g_assert_false(web_locks_agent_is_available_sync(nowhere, NULL, &error));
-    g_assert_no_error(error);
-    web_locks_agent_is_available_async(nowhere, NULL, answer_take, &none);
-    g_assert_false(web_locks_agent_is_available_finish(nowhere, answer_wait(&none), &error));
-    g_assert_no_error(error);
-
-    web_locks_agent_is_available_async(agent, cancellable, answer_take, &cancelled);
-    g_cancellable_cancel(cancellable);
-    g_assert_false(web_locks_agent_is_available_finish(agent, answer_wait(&cancelled), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    g_clear_error(&error);
-    web_locks_agent_close(agent);
-    g_assert_false(web_locks_agent_is_available_sync(agent, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
-}
-
-static void
-test_unavailable(void)
-{
-    g_autoptr(WebLocksAgent) agent = NULL;
-    g_autoptr(GError) error = NULL;
-    g_auto(Answer) answer = {0};
-
-    test_service_stop();
-    agent = test_agent_new();
-    g_assert_false(web_locks_agent_is_available_sync(agent, NULL, &error));
-    g_assert_no_error(error);
-    web_locks_agent_is_available_async(agent, NULL, answer_take, &answer);
-    g_assert_false(web_locks_agent_is_available_finish(agent, answer_wait(&answer), &error));
-    g_assert_no_error(error);
-    test_service_start();
-    g_assert_true(web_locks_agent_is_available_sync(agent, NULL, &error));
-    g_assert_no_error(error);
 }
 
 /* Its calls fail one by one, asynchronous and synchronous, in any order. */
@@ -316,15 +299,17 @@ test_connect_cancelled(void)
     g_auto(Answer) answer = {0};
 
     g_cancellable_cancel(before);
-    g_assert_false(web_locks_agent_connect_sync(agent, before, &error));
+    g_assert_false(g_initable_init(G_INITABLE(agent), before, &error));
     g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
     g_clear_error(&error);
-    web_locks_agent_connect_async(agent, during, answer_take, &answer);
+    g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, during, answer_take,
+                                &answer);
     g_cancellable_cancel(during);
-    g_assert_false(web_locks_agent_connect_finish(agent, answer_wait(&answer), &error));
+    g_assert_false(
+        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&answer), &error));
     g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
     g_clear_error(&error);
-    g_assert_true(web_locks_agent_connect_sync(agent, NULL, &error)); /* it can still connect */
+    g_assert_true(g_initable_init(G_INITABLE(agent), NULL, &error)); /* it can still connect */
     g_assert_no_error(error);
 }
 
@@ -374,6 +359,7 @@ static void
 test_unresponsive_bus_cancelled(void)
 {
     SilentBus bus;
+    g_autoptr(WebLocksAgent) agent = NULL;
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
     g_autoptr(GError) error = NULL;
     g_auto(Answer) connected = {0};
@@ -381,11 +367,14 @@ test_unresponsive_bus_cancelled(void)
 
     silent_bus_init(&bus);
     g_unix_fd_add(g_socket_get_fd(bus.socket), G_IO_IN, on_client, &n_clients);
-    web_locks_agent_new_for_address_async(bus.address, cancellable, answer_take, &connected);
+    agent = web_locks_agent_new(G_BUS_TYPE_NONE, bus.address);
+    g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, cancellable,
+                                answer_take, &connected);
     test_wait(test_is_set, &n_clients);
     g_assert_cmpuint(connected.n_results, ==, 0);
     g_cancellable_cancel(cancellable);
-    g_assert_null(web_locks_agent_new_for_address_finish(answer_wait(&connected), &error));
+    g_assert_false(
+        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&connected), &error));
     g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
     silent_bus_clear(&bus);
 }
@@ -402,7 +391,7 @@ test_unresponsive_bus_timeout(gconstpointer is_sync)
     g_auto(Answer) answer = {0};
 
     silent_bus_init(&bus);
-    agent = g_object_new(WEB_LOCKS_TYPE_AGENT, "address", bus.address, NULL);
+    agent = web_locks_agent_new(G_BUS_TYPE_NONE, bus.address);
     manager = test_manager_of(agent);
     if (is_sync != NULL) {
         g_assert_null(web_locks_manager_request_sync(manager, "a", options, NULL, &error));
@@ -421,27 +410,13 @@ test_connect_twice(void)
     g_autoptr(GError) error = NULL;
     g_auto(Answer) answer = {0};
 
-    web_locks_agent_connect_async(agent, NULL, answer_take, &answer);
-    g_assert_true(web_locks_agent_connect_sync(agent, NULL, &error)); /* before the first result */
+    g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, NULL, answer_take,
+                                &answer);
+    g_assert_true(g_initable_init(G_INITABLE(agent), NULL, &error)); /* before the first result */
     g_assert_no_error(error);
-    g_assert_true(web_locks_agent_connect_finish(agent, answer_wait(&answer), &error));
+    g_assert_true(
+        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&answer), &error));
     g_assert_no_error(error);
-}
-
-static void
-test_buses(void)
-{
-    g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksAgent) session = web_locks_agent_new_sync(G_BUS_TYPE_SESSION, NULL, &error);
-    g_autoptr(WebLocksAgent) other = NULL;
-    g_auto(Answer) answer = {0};
-
-    g_assert_no_error(error);
-    web_locks_agent_new_async(G_BUS_TYPE_SESSION, NULL, answer_take, &answer);
-    other = web_locks_agent_new_finish(answer_wait(&answer), &error);
-    g_assert_no_error(error);
-    g_assert_cmpstr(web_locks_agent_get_client_id(session), !=,
-                    web_locks_agent_get_client_id(other));
 }
 
 /* ---- closing */
@@ -463,10 +438,10 @@ test_close(void)
     web_locks_manager_query_async(manager, NULL, answer_take, &query);
     web_locks_agent_close(agent);
     answer_ask(&after, manager, "d");
-    answer_expect_error(&waiting, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT);
-    answer_expect_error(&asked, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT);
+    answer_expect_error(&waiting, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_CLOSED);
+    answer_expect_error(&asked, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_CLOSED);
     g_assert_null(web_locks_manager_query_finish(manager, answer_wait(&query), &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT);
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_CLOSED);
     g_clear_error(&error);
     answer_expect_error(&after, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
     test_wait(test_is_set, &losses.n_lost);
@@ -486,9 +461,9 @@ test_close_unused(void)
     g_autoptr(GError) error = NULL;
 
     g_main_context_push_thread_default(context);
-    agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
+    agent = web_locks_agent_new(G_BUS_TYPE_SESSION, NULL);
     web_locks_agent_close(agent);
-    g_assert_false(web_locks_agent_connect_sync(agent, NULL, &error));
+    g_assert_false(g_initable_init(G_INITABLE(agent), NULL, &error));
     g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
     g_clear_object(&agent);
     test_iterate();
@@ -537,8 +512,7 @@ test_bus_terminates(void)
     g_auto(Answer) waiting = {0}, query = {0};
 
     private_bus_start_service(bus, limits);
-    agent = web_locks_agent_new_for_address_sync(bus->address, NULL, &error);
-    g_assert_no_error(error);
+    agent = web_locks_agent_new(G_BUS_TYPE_NONE, bus->address);
     manager = test_manager_of(agent);
     lock = test_lock(manager, "a");
     monitor = web_locks_monitor_new_sync(manager, NULL, &error);
@@ -569,22 +543,20 @@ main(int argc, char **argv)
     g_test_add_func("/agent/default-by-bus-and-context", test_default);
     g_test_add_func("/agent/default-connects-by-itself", test_default_used);
     g_test_add_func("/agent/default-is-freed", test_default_freed);
-    g_test_add_func("/agent/default-is-replaced-when-closed", test_default_closed);
-    g_test_add_func("/agent/manager-of-the-default", test_manager_new_all);
+    g_test_add_func("/agent/default-can-not-be-closed", test_default_stays_open);
+    g_test_add_func("/agent/default-bucket", test_default_bucket);
     g_test_add_func("/agent/names-of-buckets", test_bucket_names);
-    g_test_add_func("/agent/constructed-manager", test_constructed_manager);
+    g_test_add_func("/agent/bad-bucket", test_bad_bucket);
     g_test_add_func("/agent/notify", test_notify);
+    g_test_add_func("/agent/service-running", test_service_running);
     g_test_add_func("/agent/no-such-bus", test_nowhere);
     g_test_add_func("/agent/no-such-bus-when-used", test_nowhere_used);
-    g_test_add_func("/agent/available", test_available);
-    g_test_add_func("/agent/unavailable", test_unavailable);
     g_test_add_func("/agent/connect-cancelled", test_connect_cancelled);
     g_test_add_func("/agent/connect-twice", test_connect_twice);
     g_test_add_func("/agent/unresponsive-bus/cancelled", test_unresponsive_bus_cancelled);
     g_test_add_data_func("/agent/unresponsive-bus/timeout", NULL, test_unresponsive_bus_timeout);
     g_test_add_data_func("/agent/unresponsive-bus/timeout-sync", "sync",
                          test_unresponsive_bus_timeout);
-    g_test_add_func("/agent/new-for-a-bus", test_buses);
     g_test_add_func("/agent/close", test_close);
     g_test_add_func("/agent/close-unused", test_close_unused);
     g_test_add_func("/agent/dropped-while-waiting", test_dropped_while_waiting);

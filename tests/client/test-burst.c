@@ -62,8 +62,7 @@ request_all(Burst *burst, WebLocksManager *manager, WebLocksOptions *options)
 static void
 test_first_turn(gconstpointer holds)
 {
-    g_autoptr(WebLocksAgent) agent =
-        g_object_new(WEB_LOCKS_TYPE_AGENT, "address", test_bus()->address, NULL);
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, test_bus()->address);
     g_autoptr(WebLocksManager) manager = test_manager_of(agent), other = test_manager_new();
     g_autoptr(WebLocksOptions) options = web_locks_options_new();
     g_autoptr(GPtrArray) before = g_ptr_array_new_with_free_func(g_object_unref);

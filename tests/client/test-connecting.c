@@ -106,7 +106,7 @@ static void
 check_address(const char *address)
 {
     g_autoptr(WebLocksManager) other = test_manager_new(), manager = NULL;
-    g_autoptr(WebLocksAgent) agent = g_object_new(WEB_LOCKS_TYPE_AGENT, "address", address, NULL);
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, address);
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
     g_autoptr(GError) error = NULL;
     g_auto(Answer) connected = {0}, requested = {0};
@@ -115,7 +115,8 @@ check_address(const char *address)
     const gint64 begin_us = g_get_monotonic_time();
 
     manager = test_manager_of(agent);
-    web_locks_agent_connect_async(agent, cancellable, answer_take, &connected);
+    g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, cancellable,
+                                answer_take, &connected);
     web_locks_manager_request_async(manager, "a", NULL, cancellable, answer_take, &requested);
     g_assert_cmpint(g_get_monotonic_time() - begin_us, <, SOON_US);
     test_wait(have_passed, &ticks);
@@ -125,7 +126,8 @@ check_address(const char *address)
 
     g_cancellable_cancel(cancellable);
     answer_expect_error(&requested, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    g_assert_false(web_locks_agent_connect_finish(agent, answer_wait(&connected), &error));
+    g_assert_false(
+        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&connected), &error));
     g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
     g_assert_cmpint(g_get_monotonic_time() - begin_us, <, SOON_US);
     g_source_remove(source);
@@ -175,7 +177,7 @@ static void
 test_launched_session_bus(void)
 {
     g_auto(Launcher) launcher = {0};
-    g_autoptr(WebLocksAgent) agent = g_object_new(WEB_LOCKS_TYPE_AGENT, NULL);
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_SESSION, NULL);
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
     g_autoptr(GError) error = NULL;
     g_auto(Answer) connected = {0};
@@ -187,10 +189,12 @@ test_launched_session_bus(void)
         return;
     }
     g_unsetenv("DBUS_SESSION_BUS_ADDRESS");
-    web_locks_agent_connect_async(agent, cancellable, answer_take, &connected);
+    g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, cancellable,
+                                answer_take, &connected);
     g_assert_cmpint(g_get_monotonic_time() - begin_us, <, SOON_US);
     g_cancellable_cancel(cancellable);
-    g_assert_false(web_locks_agent_connect_finish(agent, answer_wait(&connected), &error));
+    g_assert_false(
+        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&connected), &error));
     g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
     g_setenv("DBUS_SESSION_BUS_ADDRESS", test_bus()->address, TRUE);
 }
@@ -211,13 +215,15 @@ test_bound(void)
 
     launcher_start(&launcher);
     for (guint i = 0; i < G_N_ELEMENTS(addresses); i++) {
-        agents[i] = g_object_new(WEB_LOCKS_TYPE_AGENT, "address", addresses[i], NULL);
-        web_locks_agent_connect_async(agents[i], NULL, answer_take, &answers[i]);
+        agents[i] = web_locks_agent_new(G_BUS_TYPE_NONE, addresses[i]);
+        g_async_initable_init_async(G_ASYNC_INITABLE(agents[i]), G_PRIORITY_DEFAULT, NULL,
+                                    answer_take, &answers[i]);
     }
     for (guint i = 0; i < G_N_ELEMENTS(addresses); i++) {
         g_autoptr(GError) error = NULL;
 
-        g_assert_false(web_locks_agent_connect_finish(agents[i], answer_wait(&answers[i]), &error));
+        g_assert_false(g_async_initable_init_finish(G_ASYNC_INITABLE(agents[i]),
+                                                    answer_wait(&answers[i]), &error));
         g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
         g_assert_cmpint(g_get_monotonic_time() - begin_us, <, BOUND_US + SLACK_US);
         answer_clear(&answers[i]);
@@ -231,11 +237,11 @@ static void
 connect_to(const char *address)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksAgent) agent = web_locks_agent_new_for_address_sync(address, NULL, &error);
-    g_autoptr(WebLocksManager) manager = NULL;
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, address);
+    g_autoptr(WebLocksManager) manager = test_manager_of(agent);
 
+    g_initable_init(G_INITABLE(agent), NULL, &error);
     g_assert_no_error(error);
-    manager = test_manager_of(agent);
     test_release(test_lock(manager, "a"));
 }
 
@@ -255,10 +261,10 @@ static void
 check_refused(const char *address)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksAgent) agent = web_locks_agent_new_for_address_sync(address, NULL, &error);
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, address);
 
+    g_assert_false(g_initable_init(G_INITABLE(agent), NULL, &error));
     g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
-    g_assert_null(agent);
 }
 
 static void
@@ -309,12 +315,13 @@ test_full_for_a_while(void)
 {
     g_autoptr(SilentBus) bus = silent_bus_new(SILENT_BUS_FULL, FALSE);
     g_autoptr(WebLocksAgent) agent =
-        g_object_new(WEB_LOCKS_TYPE_AGENT, "address", silent_bus_get_address(bus), NULL);
+        web_locks_agent_new(G_BUS_TYPE_NONE, silent_bus_get_address(bus));
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
     g_auto(Answer) connected = {0};
     guint n_ticks = 0, source = g_timeout_add(TICK_MS, on_tick, &n_ticks);
 
-    web_locks_agent_connect_async(agent, cancellable, answer_take, &connected);
+    g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, cancellable,
+                                answer_take, &connected);
     g_timeout_add(5 * TICK_MS, on_accept, bus);
     test_wait(has_client, bus);
     g_cancellable_cancel(cancellable);

@@ -232,7 +232,7 @@ typedef struct {
 } LostThread;
 
 static void
-on_lost_thread(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
+on_lost_thread(WebLocksLock *lock, const GError *loss, gpointer data)
 {
     LostThread *lost = data;
 
@@ -327,7 +327,7 @@ test_sync_in_callback(void)
 }
 
 static void
-on_lost_nested(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
+on_lost_nested(WebLocksLock *lock, const GError *loss, gpointer data)
 {
     Nested *nested = data;
     g_autoptr(GError) error = NULL;
@@ -394,11 +394,13 @@ test_sync_after_async(void)
     g_autoptr(GError) error = NULL;
     g_auto(Answer) connect = {0}, ask = {0}, after_1 = {0};
 
-    web_locks_agent_connect_async(agent, NULL, answer_take, &connect);
-    g_assert_true(web_locks_agent_connect_sync(agent, NULL, &error));
+    g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, NULL, answer_take,
+                                &connect);
+    g_assert_true(g_initable_init(G_INITABLE(agent), NULL, &error));
     answer_ask(&ask, manager, "a");
     g_assert_no_error(error);
-    g_assert_true(web_locks_agent_connect_finish(agent, answer_wait(&connect), &error));
+    g_assert_true(
+        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&connect), &error));
     lock = answer_expect_lock(&ask);
 
     web_locks_agent_close(agent);

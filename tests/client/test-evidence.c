@@ -185,8 +185,7 @@ client_init(Client *client)
     g_autofree char *other = g_strconcat(test_bucket(), "-other", NULL);
 
     client->manager = test_manager_new();
-    client->other =
-        web_locks_agent_get_manager(web_locks_manager_get_agent(client->manager), other, &error);
+    client->other = web_locks_manager_new(web_locks_manager_get_agent(client->manager), other);
     g_assert_no_error(error);
     client->locks = g_ptr_array_new_with_free_func(g_object_unref);
 }

@@ -180,11 +180,10 @@ use(Parent *parent)
     CHECK(fails_with(g_steal_pointer(&error), WEB_LOCKS_ERROR_INVALID_STATE));
     CHECK(web_locks_monitor_new_sync(parent->manager, NULL, &error) == NULL);
     CHECK(fails_with(g_steal_pointer(&error), WEB_LOCKS_ERROR_INVALID_STATE));
-    CHECK(web_locks_agent_list_buckets_sync(web_locks_manager_get_agent(parent->manager), NULL,
-                                            &error) == NULL);
+    CHECK(web_locks_agent_list_observable_sync(web_locks_manager_get_agent(parent->manager), NULL,
+                                               &error) == NULL);
     CHECK(fails_with(g_steal_pointer(&error), WEB_LOCKS_ERROR_INVALID_STATE));
-    CHECK(
-        !web_locks_agent_connect_sync(web_locks_manager_get_agent(parent->manager), NULL, &error));
+    CHECK(!g_initable_init(G_INITABLE(web_locks_manager_get_agent(parent->manager)), NULL, &error));
     CHECK(fails_with(g_steal_pointer(&error), WEB_LOCKS_ERROR_INVALID_STATE));
     return 0;
 }
@@ -238,10 +237,8 @@ use_own(Parent *parent)
 
     g_main_context_push_thread_default(context);
     options = g_object_new(WEB_LOCKS_TYPE_OPTIONS, "if-available", TRUE, NULL);
-    agent = web_locks_agent_new_for_address_sync(test_bus()->address, NULL, &error);
-    CHECK(agent != NULL);
-    manager =
-        web_locks_agent_get_manager(agent, web_locks_manager_get_bucket(parent->manager), &error);
+    agent = web_locks_agent_new(G_BUS_TYPE_NONE, test_bus()->address);
+    manager = web_locks_manager_new(agent, web_locks_manager_get_bucket(parent->manager));
     lock = web_locks_manager_request_sync(manager, "a", options, NULL, &error);
     CHECK(lock == NULL && error == NULL);
     lock = web_locks_manager_request_sync(manager, "b", options, NULL, &error);
@@ -263,7 +260,7 @@ use_default(Parent *parent)
     WebLocksAgent *agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     GError *error = NULL;
 
-    CHECK(web_locks_agent_connect_sync(agent, NULL, &error));
+    CHECK(g_initable_init(G_INITABLE(agent), NULL, &error));
     CHECK(error == NULL);
     return 0;
 }
@@ -274,7 +271,7 @@ test_default(void)
     g_autoptr(WebLocksAgent) agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     g_autoptr(GError) error = NULL;
 
-    g_assert_true(web_locks_agent_connect_sync(agent, NULL, &error));
+    g_assert_true(g_initable_init(G_INITABLE(agent), NULL, &error));
     g_assert_no_error(error);
     fork_and_check(use_default, FALSE);
     g_assert_true(web_locks_agent_get_connected(agent));
@@ -329,7 +326,7 @@ use_in_child(void)
 
     g_main_context_push_thread_default(context);
     agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
-    manager = web_locks_agent_get_manager(agent, "children", &error);
+    manager = web_locks_manager_new(agent, "children");
     CHECK(manager != NULL);
     lock = web_locks_manager_request_sync(manager, name, NULL, NULL, &error);
     CHECK(lock != NULL && error == NULL);

@@ -36,12 +36,12 @@ subject_init(Subject *self)
     g_auto(Answer) connected = {0};
 
     self->bus = raw_bus_new();
-    self->agent =
-        g_object_new(WEB_LOCKS_TYPE_AGENT, "address", raw_bus_get_address(self->bus), NULL);
+    self->agent = web_locks_agent_new(G_BUS_TYPE_NONE, raw_bus_get_address(self->bus));
     self->manager = test_manager_of(self->agent);
-    web_locks_agent_connect_async(self->agent, NULL, answer_take, &connected);
+    g_async_initable_init_async(G_ASYNC_INITABLE(self->agent), G_PRIORITY_DEFAULT, NULL,
+                                answer_take, &connected);
     raw_bus_welcome(self->bus);
-    web_locks_agent_connect_finish(self->agent, answer_wait(&connected), &error);
+    g_async_initable_init_finish(G_ASYNC_INITABLE(self->agent), answer_wait(&connected), &error);
     g_assert_no_error(error);
 }
 
@@ -425,6 +425,30 @@ test_invalid_calls(void)
     g_assert_cmpuint(raw_bus_receive(subject.bus), ==, serial);
 }
 
+/* A call that is read when the socket tells that the service has terminated the agent. */
+static void
+test_call_at_the_end(void)
+{
+    g_auto(Subject) subject = {0};
+    g_autoptr(GByteArray) closed = g_byte_array_new();
+    g_autofree guint8 *call = NULL;
+    MockSocket *socket;
+    gsize size;
+
+    subject_init(&subject);
+    socket = open_socket(&subject);
+    send_live(socket, NULL, 0, FALSE);
+    test_iterate();
+    g_assert_true(web_locks_agent_get_connected(subject.agent));
+    packet_write_closed(closed, PACKET_CLOSED_MALFORMED);
+    mock_socket_send(socket, closed);
+    mock_socket_free(socket);
+    call = write_call(subject.bus, &size);
+    raw_bus_send(subject.bus, call, size, NULL, 0);
+    test_iterate();
+    g_assert_false(web_locks_agent_get_connected(subject.agent));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -435,5 +459,6 @@ main(int argc, char **argv)
     g_test_add_func("/limits/claimed-fd-of-part", test_claimed_fd_of_part);
     g_test_add_func("/limits/unread-replies", test_unread_replies);
     g_test_add_func("/limits/invalid-calls", test_invalid_calls);
+    g_test_add_func("/limits/call-at-the-end", test_call_at_the_end);
     return g_test_run();
 }

@@ -197,7 +197,7 @@ test_unref_last(void)
 }
 
 static void
-on_lost_unref(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
+on_lost_unref(WebLocksLock *lock, const GError *loss, gpointer data)
 {
     WebLocksLock **own = data;
 

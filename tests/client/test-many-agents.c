@@ -18,22 +18,21 @@ test_buckets(void)
     g_autoptr(WebLocksAgent) agent = test_agent_new();
     g_autoptr(GPtrArray) managers = g_ptr_array_new_with_free_func(g_object_unref);
     g_autoptr(GPtrArray) locks = g_ptr_array_new_with_free_func(g_object_unref);
-    g_auto(GStrv) buckets = NULL;
+    g_autoptr(GPtrArray) buckets = NULL;
     g_autoptr(GError) error = NULL;
 
     for (guint i = 0; i < N_BUCKETS; i++) {
         g_autofree char *bucket = g_strdup_printf("%s %u", test_bucket(), i);
-        WebLocksManager *manager = web_locks_agent_get_manager(agent, bucket, &error);
+        WebLocksManager *manager = web_locks_manager_new(agent, bucket);
 
-        g_assert_no_error(error);
         g_ptr_array_add(managers, manager);
         g_ptr_array_add(locks, test_lock(manager, "a"));
     }
     for (guint i = 0; i < N_BUCKETS; i++)
         assert_state(managers->pdata[i], "a | ");
-    buckets = web_locks_agent_list_buckets_sync(agent, NULL, &error);
+    buckets = web_locks_agent_list_observable_sync(agent, NULL, &error);
     g_assert_no_error(error);
-    g_assert_cmpuint(g_strv_length(buckets), ==, N_BUCKETS);
+    g_assert_cmpuint(buckets->len, ==, N_BUCKETS);
     for (guint i = 0; i < N_BUCKETS; i += 2)
         test_release(locks->pdata[i]);
     for (guint i = 0; i < N_BUCKETS; i++)
@@ -208,9 +207,9 @@ test_forger(void)
     g_autoptr(WebLocksManager) holder = test_manager_new();
     g_autoptr(WebLocksAgent) agent = test_agent_new();
     g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksManager) waiter = web_locks_agent_get_manager(agent, "b", &error);
+    g_autoptr(WebLocksManager) waiter = web_locks_manager_new(agent, "b");
     g_autoptr(WebLocksManager) other =
-        web_locks_agent_get_manager(web_locks_manager_get_agent(holder), "b", &error);
+        web_locks_manager_new(web_locks_manager_get_agent(holder), "b");
     g_autoptr(WebLocksLock) held = test_lock(other, "a"), own = test_lock(waiter, "own");
     g_autoptr(WebLocksLock) lock = NULL;
     const char *client_id = web_locks_agent_get_client_id(agent);

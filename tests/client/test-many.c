@@ -282,7 +282,7 @@ test_closed_meanwhile(void)
     web_locks_manager_request_many_async(waiter, NAMES("a", "b"), NULL, NULL, answer_take, &answer);
     test_wait_for_state(holder, "a b | b");
     web_locks_agent_close(web_locks_manager_get_agent(waiter));
-    expect_error(&answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT);
+    expect_error(&answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_CLOSED);
     test_wait_for_state(holder, "b | ");
 }
 

@@ -91,6 +91,126 @@ test_details(void)
     wait_until(monitor, " | ");
 }
 
+typedef struct {
+    WebLocksMonitor *monitor;
+    GString *text; /* what was notified, and the lists at that time */
+} Notified;
+
+static void
+on_notify(WebLocksLockInfo *info, GParamSpec *pspec, gpointer data)
+{
+    const Notified *notified = data;
+    g_autofree char *shown = test_shown(notified->monitor, test_list);
+
+    g_string_append_printf(notified->text, "%s: %s; ", pspec->name, shown);
+}
+
+/* A request is one item until its lock ends, also if the service restarts so quickly that the lists
+ * don't become empty. What changes is notified when both lists have changed. */
+static void
+check_one_item(GMainContext *context)
+{
+    g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new(),
+                               two = test_manager_new(), three = test_manager_new();
+    g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
+    g_autoptr(WebLocksLock) first = test_lock(one, "a"), second = NULL, third = NULL, other = NULL;
+    g_auto(Answer) answer_two = {0}, answer_three = {0};
+    g_autoptr(WebLocksLockInfo) item = NULL;
+    g_autoptr(GString) text = g_string_new(NULL);
+    Notified notified = {monitor, text};
+
+    answer_ask(&answer_two, two, "a");
+    wait_until(monitor, "a | a");
+    answer_ask(&answer_three, three, "a");
+    wait_until(monitor, "a | a a");
+    item = g_list_model_get_item(web_locks_monitor_get_pending(monitor), 1);
+    g_signal_connect(item, "notify", G_CALLBACK(on_notify), &notified);
+    g_assert_cmpuint(web_locks_lock_info_get_position(item), ==, 2);
+    test_release(first);
+    second = answer_expect_lock(&answer_two);
+    wait_until(monitor, "a | a");
+    g_assert_cmpuint(web_locks_lock_info_get_position(item), ==, 1);
+    g_assert_nonnull(strstr(text->str, "position: a | a; "));
+    g_assert_nonnull(strstr(text->str, "blocked-by: a | a; "));
+
+    g_main_context_pop_thread_default(context);
+    test_service_kill();
+    test_service_start();
+    g_main_context_push_thread_default(context);
+    other = test_lock(one, "b"); /* after which everything has been read again */
+    wait_until(monitor, "a b | a");
+    g_string_truncate(text, 0);
+    test_release(second);
+    third = answer_expect_lock(&answer_three);
+    wait_until(monitor, "a b | ");
+    g_assert_nonnull(strstr(text->str, "held: a b | ; "));
+    g_assert_nonnull(strstr(text->str, "token: a b | ; "));
+    g_assert_cmpuint(web_locks_lock_info_get_token(item), ==, web_locks_lock_get_token(third));
+    g_assert_cmpuint(web_locks_lock_info_get_position(item), ==, 0);
+    g_signal_handlers_disconnect_by_data(item, &notified);
+}
+
+static void
+test_one_item(void)
+{
+    g_autoptr(GMainContext) context = g_main_context_new();
+
+    g_main_context_push_thread_default(context);
+    check_one_item(context);
+    test_iterate();
+    g_main_context_pop_thread_default(context);
+}
+
+/* A monitor of a name shows nothing else, and follows a service that comes later. */
+static void
+test_of_name(void)
+{
+    g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new();
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksLock) other = test_lock(one, "b"), lock = NULL;
+    g_autoptr(WebLocksMonitor) monitor = web_locks_monitor_new_for_name(watcher, "a", &error);
+    g_auto(Answer) waiting = {0};
+
+    g_assert_no_error(error);
+    g_assert_true(web_locks_monitor_get_manager(monitor) == watcher);
+    assert_shows(monitor, " | ");
+    lock = test_lock(one, "a");
+    wait_until(monitor, "a | ");
+    test_service_kill();
+    wait_until(monitor, " | ");
+    test_service_start();
+    answer_ask(&waiting, watcher, "a");
+    wait_until(monitor, "a | a");
+    test_release(lock);
+    g_object_unref(answer_expect_lock(&waiting));
+    wait_until(monitor, " | ");
+}
+
+static void
+test_bad_names(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(WebLocksManager) nowhere = g_object_new(WEB_LOCKS_TYPE_MANAGER, "bucket", "", NULL);
+    g_autofree char *too_long = g_strnfill(100000, 'n');
+    const struct {
+        WebLocksManager *manager;
+        const char *name;
+        GQuark domain;
+        int code;
+    } rows[] = {
+        {manager, too_long, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS},
+        {manager, "\xff", G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT},
+        {nowhere, "a", G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT},
+    };
+
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(GError) error = NULL;
+
+        g_assert_null(web_locks_monitor_new_for_name(rows[i].manager, rows[i].name, &error));
+        g_assert_error(error, rows[i].domain, rows[i].code);
+    }
+}
+
 static void
 test_own_locks(void)
 {
@@ -169,6 +289,50 @@ test_service_restart(void)
     wait_until(monitor, "b | ");
     test_release(lock);
     wait_until(monitor, " | ");
+}
+
+typedef struct {
+    GListModel *held;
+    guint64 token;
+} Expected;
+
+static gboolean
+has_token(gpointer data)
+{
+    const Expected *expected = data;
+    g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(expected->held, 0);
+
+    return info != NULL && web_locks_lock_info_get_token(info) == expected->token;
+}
+
+/* Without its state, the next service gives the same id to another lock of the same client. */
+static void
+test_service_without_state(void)
+{
+    g_autoptr(WebLocksManager) one = test_manager_new();
+    g_autoptr(GMainContext) context = g_main_context_new();
+
+    g_main_context_push_thread_default(context);
+    {
+        g_autoptr(WebLocksManager) watcher = test_manager_new();
+        g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
+        g_autoptr(WebLocksLock) lost = test_lock(one, "a"), lock = NULL;
+        Expected expected = {web_locks_monitor_get_held(monitor)};
+
+        wait_until(monitor, "a | ");
+        g_main_context_pop_thread_default(context);
+        test_service_kill();
+        test_service_start_with("--no-state");
+        lock = test_lock(one, "a");
+        g_main_context_push_thread_default(context);
+        expected.token = web_locks_lock_get_token(lock);
+        g_assert_cmpuint(expected.token, !=, web_locks_lock_get_token(lost));
+        test_wait(has_token, &expected);
+    }
+    test_iterate();
+    g_main_context_pop_thread_default(context);
+    test_service_kill();
+    test_service_start();
 }
 
 /* So quickly that the name watcher is notified of the end and of the return together. */
@@ -261,6 +425,28 @@ test_minimal_changes(void)
     g_assert_true(first != first_now);
 }
 
+/* More signals than are queued, while the main context does not run: everything is read again. */
+static void
+test_many_signals(void)
+{
+    g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new();
+    g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
+    g_autoptr(WebLocksLock) kept = test_lock(one, "kept");
+
+    for (guint i = 0; i < 2100; i++) {
+        g_autoptr(WebLocksLock) lock = test_lock(one, "x");
+
+        test_release(lock);
+        if (i % 20 == 0) {
+            g_autofree char *state = test_state(watcher); /* it also reads the signals */
+
+            g_assert_cmpstr(state, ==, "kept | ");
+        }
+    }
+    assert_shows(monitor, " | ");
+    wait_until(monitor, "kept | ");
+}
+
 /* ---- several */
 
 static void
@@ -288,7 +474,7 @@ test_watch_ends(void)
     g_autoptr(WebLocksAgent) agent = test_agent_new();
     g_autoptr(WebLocksManager) one = test_manager_of(agent);
     g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksManager) two = web_locks_agent_get_manager(agent, "another bucket", &error);
+    g_autoptr(WebLocksManager) two = web_locks_manager_new(agent, "another bucket");
     WebLocksMonitor *first = monitor_new(one), *twin = monitor_new(one);
 
     g_assert_null(web_locks_monitor_new_sync(two, NULL, &error));
@@ -440,7 +626,7 @@ test_cancelled(void)
     g_autoptr(WebLocksManager) one = test_manager_of(agent);
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
     g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksManager) two = web_locks_agent_get_manager(agent, "another bucket", &error);
+    g_autoptr(WebLocksManager) two = web_locks_manager_new(agent, "another bucket");
     g_auto(Answer) answer = {0};
 
     web_locks_monitor_new_async(one, cancellable, answer_take, &answer);
@@ -463,7 +649,7 @@ manager_of_bucket(const char *bucket)
 {
     g_autoptr(WebLocksAgent) agent = test_agent_new();
     g_autoptr(GError) error = NULL;
-    WebLocksManager *manager = web_locks_agent_get_manager(agent, bucket, &error);
+    WebLocksManager *manager = web_locks_manager_new(agent, bucket);
 
     g_assert_no_error(error);
     return manager;
@@ -625,10 +811,14 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/monitor/is-updated", test_is_updated);
     g_test_add_func("/monitor/details", test_details);
+    g_test_add_func("/monitor/one-item", test_one_item);
+    g_test_add_func("/monitor/of-a-name", test_of_name);
+    g_test_add_func("/monitor/of-a-name/bad-names", test_bad_names);
     g_test_add_func("/monitor/own-locks", test_own_locks);
     g_test_add_func("/monitor/waits-that-end", test_waits_end);
     g_test_add_func("/monitor/a-holder-is-killed", test_holder_killed);
     g_test_add_func("/monitor/changes-are-minimal", test_minimal_changes);
+    g_test_add_func("/monitor/many-signals", test_many_signals);
     g_test_add_func("/monitor/several", test_several);
     g_test_add_func("/monitor/the-watch-ends-with-the-last", test_watch_ends);
     g_test_add_func("/monitor/dropped-in-another-thread", test_dropped_in_thread);
@@ -637,6 +827,7 @@ main(int argc, char **argv)
     g_test_add_func("/monitor/cancelled", test_cancelled);
     g_test_add_func("/monitor/service-restarts", test_service_restart);
     g_test_add_func("/monitor/service-restarts-quickly", test_service_quick_restart);
+    g_test_add_func("/monitor/service-without-state", test_service_without_state);
     g_test_add_func("/monitor/no-service", test_service_missing);
     g_test_add_func("/monitor/closed", test_closed);
     g_test_add_func("/monitor/all-buckets", test_all);

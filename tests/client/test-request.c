@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Requests: which are granted, and when; and the object that shows a pending one. */
+/* Requests: which are granted, and when. */
 
 #include <string.h>
 
@@ -387,7 +387,7 @@ test_buckets_apart(void)
     g_autoptr(WebLocksAgent) agent = test_agent_new();
     g_autoptr(WebLocksManager) one = test_manager_of(agent);
     g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksManager) two = web_locks_agent_get_manager(agent, "another bucket", &error);
+    g_autoptr(WebLocksManager) two = web_locks_manager_new(agent, "another bucket");
     g_autoptr(WebLocksLock) lock_1 = test_lock(one, "a"), lock_2 = test_lock(two, "a");
 
     assert_state(one, "a | ");
@@ -486,52 +486,6 @@ test_limit_of_requests(void)
     g_ptr_array_add(locks, test_lock(manager, "one instead"));
 }
 
-/* ---- the object, which claims use */
-
-static gboolean
-has_position(gpointer request)
-{
-    return web_locks_request_get_position(request) != 0;
-}
-
-static void
-test_object(void)
-{
-    g_autoptr(WebLocksManager) holder = test_manager_new(), manager = test_manager_new();
-    g_autoptr(WebLocksLock) lock = test_lock(holder, "a"), granted = NULL;
-    g_autoptr(WebLocksOptions) options = g_object_new(WEB_LOCKS_TYPE_OPTIONS, "why", "w", NULL);
-    g_autoptr(WebLocksRequest) request = web_locks_request_new(manager, "a", options);
-    g_autoptr(GCancellable) cancellable = g_cancellable_new();
-    g_autoptr(GError) error = NULL;
-    g_auto(Answer) cancelled = {0}, twice = {0}, answer = {0};
-
-    g_assert_true(web_locks_request_get_manager(request) == manager);
-    g_assert_cmpstr(web_locks_request_get_name(request), ==, "a");
-    g_assert_true(web_locks_request_get_options(request) == options);
-    web_locks_request_acquire_async(request, cancellable, answer_take, &cancelled);
-    test_wait(has_position, request);
-    g_assert_cmpstr(web_locks_lock_info_get_client_id(web_locks_request_get_holder(request)), ==,
-                    test_client_id(holder));
-    web_locks_request_acquire_async(request, NULL, answer_take, &twice);
-    g_assert_null(web_locks_request_acquire_finish(request, answer_wait(&twice), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_PENDING);
-    g_clear_error(&error);
-    g_assert_cmpuint(web_locks_request_get_position(request), ==, 1);
-    g_cancellable_cancel(cancellable);
-    g_assert_null(web_locks_request_acquire_finish(request, answer_wait(&cancelled), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    g_clear_error(&error);
-    g_assert_cmpuint(web_locks_request_get_position(request), ==, 0);
-    g_assert_null(web_locks_request_get_holder(request));
-    web_locks_request_acquire_async(request, NULL, answer_take, &answer);
-    test_wait(has_position, request);
-    test_release(lock);
-    granted = web_locks_request_acquire_finish(request, answer_wait(&answer), &error);
-    g_assert_no_error(error);
-    g_assert_true(web_locks_lock_get_held(granted));
-    g_assert_cmpuint(web_locks_request_get_position(request), ==, 0);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -556,7 +510,6 @@ main(int argc, char **argv)
     g_test_add_func("/request/bad-options", test_bad_options);
     g_test_add_func("/request/options-are-copied", test_options_copied);
     g_test_add_func("/request/why-is-limited", test_why_too_long);
-    g_test_add_func("/request/object", test_object);
     g_test_add_func("/request/requests-are-limited", test_limit_of_requests);
     return test_run(limits);
 }

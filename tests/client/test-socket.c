@@ -182,8 +182,10 @@ test_async(void)
     g_autoptr(GError) error = NULL;
 
     catch_up();
-    web_locks_agent_new_for_address_async(test_bus()->address, NULL, answer_take, &connected);
-    agent = web_locks_agent_new_for_address_finish(answer_wait(&connected), &error);
+    agent = web_locks_agent_new(G_BUS_TYPE_NONE, test_bus()->address);
+    g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, NULL, answer_take,
+                                &connected);
+    g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&connected), &error);
     g_assert_no_error(error);
     manager = test_manager_of(agent);
     use_async(manager);
@@ -253,8 +255,8 @@ hold_and_fork(const char *bucket, int to_test, int from_test)
         read_link(fd, target, sizeof target);
         had_socket[fd] = target[0] != '\0';
     }
-    agent = web_locks_agent_new_for_address_sync(test_bus()->address, NULL, NULL);
-    manager = web_locks_agent_get_manager(agent, bucket, NULL);
+    agent = web_locks_agent_new(G_BUS_TYPE_NONE, test_bus()->address);
+    manager = web_locks_manager_new(agent, bucket);
     lock = web_locks_manager_request_sync(manager, "a", NULL, NULL, NULL);
     if (lock == NULL)
         _exit(1);
@@ -436,17 +438,18 @@ test_stopped_and_killed(void)
     g_autoptr(WebLocksManager) manager = NULL;
 
     g_auto(Answer) connected = {0};
-    g_autoptr(WebLocksAgent) agent =
-        g_object_new(WEB_LOCKS_TYPE_AGENT, "address", test_bus()->address, NULL);
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, test_bus()->address);
     g_autoptr(GError) error = NULL;
 
     manager = test_manager_of(agent);
     test_service_pause();
-    web_locks_agent_connect_async(agent, NULL, answer_take, &connected);
+    g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, NULL, answer_take,
+                                &connected);
     test_iterate();
     test_service_kill();
     test_service_start();
-    g_assert_true(web_locks_agent_connect_finish(agent, answer_wait(&connected), &error));
+    g_assert_true(
+        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&connected), &error));
     g_assert_no_error(error);
     use_sync(manager);
 }

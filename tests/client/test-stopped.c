@@ -35,8 +35,7 @@ typedef enum {
 static WebLocksManager *
 manager_in(AgentState state)
 {
-    g_autoptr(WebLocksAgent) agent =
-        g_object_new(WEB_LOCKS_TYPE_AGENT, "address", test_bus()->address, NULL);
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, test_bus()->address);
     WebLocksManager *manager = test_manager_of(agent);
     g_autoptr(GError) error = NULL;
 
@@ -44,7 +43,7 @@ manager_in(AgentState state)
         test_release(test_lock(manager, "before"));
     test_service_pause();
     if (state == AGENT_CONNECTED)
-        g_assert_true(web_locks_agent_connect_sync(agent, NULL, &error));
+        g_assert_true(g_initable_init(G_INITABLE(agent), NULL, &error));
     g_assert_no_error(error);
     return manager;
 }

@@ -12,6 +12,7 @@ import unittest
 
 from buses import PATIENCE, end, environment, readable, spawn
 from ensemble import SYNC_TICKS, Ensemble, Network, why_no_networks, why_no_servers
+from starved import RepeatedIfStarved
 
 
 class Answer:
@@ -130,7 +131,7 @@ class EngineClient:
 
 
 @unittest.skipIf(why_no_servers(), why_no_servers())
-class EngineCase(unittest.TestCase):
+class EngineCase(RepeatedIfStarved, unittest.TestCase):
     """Cases on servers that they share. With `size` 0, each case starts its own."""
 
     size = 1
@@ -148,7 +149,7 @@ class EngineCase(unittest.TestCase):
             cls.ensemble = cls.enterClassContext(Ensemble(cls.size, cls.network, cls.sync_ticks))
 
     def setUp(self):
-        self.root = f'/{self.id().rpartition(".")[2]}'
+        self.root = f'/{self.id().rpartition(".")[2]}-{self.attempt}'
 
     def report(self):
         return self.ensemble.log()

@@ -52,8 +52,8 @@ take_demand(SimHost *host, const ClusterDemand *message)
     const ClaimDemand demand = {
         .want = message->want,
         .held = message->held,
-        .has_if_available = message->undecided == CLUSTER_UNDECIDED_IF_AVAILABLE,
-        .has_steal = message->undecided == CLUSTER_UNDECIDED_STEAL,
+        .has_if_available = message->undecided == UNDECIDED_IF_AVAILABLE,
+        .has_steal = message->undecided == UNDECIDED_STEAL,
         .is_returned = (message->flags & CLUSTER_DEMAND_TURN_OVER) != 0,
         .block = message->block,
     };

@@ -147,6 +147,7 @@ tick(gpointer data)
 
     user_agent_set_time(&service->server.user_agent, now_us, now_us);
     cluster_check_lease(service->cluster);
+    user_agent_expire(&service->server.user_agent);
     report_effects(service);
 }
 
@@ -158,7 +159,6 @@ on_expiry(gpointer data)
     service->expiry_timer = 0;
     service->expiry_ms = -1;
     tick(service);
-    user_agent_expire(&service->server.user_agent);
     return G_SOURCE_REMOVE;
 }
 

@@ -27,8 +27,9 @@ def on_holder(claim, _pspec):
 
 
 def main():
-    agent = WebLocks.Agent.new_for_address_sync(sys.argv[1], None)
-    claim = WebLocks.Claim(manager=agent.get_manager(WebLocks.DOCUMENTS_BUCKET), name=sys.argv[2])
+    manager = WebLocks.Manager(agent=WebLocks.Agent(address=sys.argv[1]),
+                               bucket=WebLocks.DOCUMENTS_BUCKET)
+    claim = WebLocks.Claim(manager=manager, name=sys.argv[2])
     claim.connect("notify::held", on_held)
     claim.connect("notify::holder", on_holder)
     claim.start()

@@ -69,23 +69,15 @@ add_bytes(Run *play)
 }
 
 static void
-add_bucket(Run *play)
-{
-    const guint number = take_byte(play);
-
-    packet_write_bucket(play->packet, number, take_text(play));
-}
-
-static void
 add_request(Run *play)
 {
     const guint64 key = take_byte(play);
     const guint chosen = take_byte(play);
-    const char *name = take_text(play);
+    const char *bucket = take_text(play), *name = take_text(play);
 
-    packet_write_request(
-        play->packet, ++play->party->serial, key, chosen >> 5, chosen & 16 ? 1000000 : 0,
-        chosen & 8 ? LOCK_MODE_SHARED : LOCK_MODE_EXCLUSIVE, chosen & 7, name, take_text(play));
+    packet_write_request(play->packet, ++play->party->serial, key, chosen & 16 ? 1000000 : 0,
+                         chosen & 8 ? LOCK_MODE_SHARED : LOCK_MODE_EXCLUSIVE, chosen & 7, bucket,
+                         name, take_text(play));
 }
 
 static void
@@ -183,7 +175,7 @@ open_socket(Run *play)
     GVariantDict options;
 
     g_variant_dict_init(&options, NULL);
-    if (version < 3)
+    if (version > 0)
         g_variant_dict_insert(&options, "version", "u", version);
     call(play, BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE, "OpenSocket",
          g_variant_new("(@a{sv})", g_variant_dict_end(&options)));
@@ -270,9 +262,10 @@ leave_or_come_back(Run *play)
 }
 
 static void (*const steps[])(Run *play) = {
-    add_bytes,   add_bucket,  add_request,   add_release_or_abort, add_sync, add_end,
-    spoil_byte,  cut_packet,  repeat_packet, send_packet,          serve,    send_packet_often,
-    open_socket, look_by_bus, lock_by_bus,   close_socket,         be_deaf,  leave_or_come_back,
+    add_bytes,         add_request,        add_release_or_abort, add_sync,    add_end,
+    spoil_byte,        cut_packet,         repeat_packet,        send_packet, serve,
+    send_packet_often, open_socket,        look_by_bus,          lock_by_bus, close_socket,
+    be_deaf,           leave_or_come_back,
 };
 
 /* ---- an input */

@@ -44,8 +44,8 @@ def packet_inputs():
 
     def by_key(kind, key, **kw):
         return packets.with_key(kind, 2, key, **kw)
-    client = [packets.bucket(0, 'b'), packets.request(1, 1, 0, 'x'),
-              packets.request(1, 2, 0, 'x', 'shared', timeout=60000, why='to be seen'),
+    client = [packets.request(1, 1, 'b', 'x'),
+              packets.request(1, 2, 'b', 'x', 'shared', timeout=60000, why='to be seen'),
               by_key(packets.ABORT, 2), by_key(packets.RELEASE, 1),
               by_key(packets.RELEASE, 9, flags=packets.NO_ANSWER),
               message(packets.SYNC, 3), message(packets.END, 4)]
@@ -56,13 +56,13 @@ def packet_inputs():
                message(packets.LIVE, 0, struct.pack('=II', 2, 0)
                        + struct.pack('=QQII', 1, 5, 0, 2) + struct.pack('=QQII', 2, 0, 1000, 1)),
                message(packets.CLOSED, 0, struct.pack('=II', 3, 0))]
-    one = packets.request(1, 1, 0, 'xyz')
+    one = packets.request(1, 1, 'b', 'xyz')
     yield 'client', b''.join(client)
     yield 'service', b''.join(service)
     for number, data in enumerate(client + service):
         yield f'message-{number}', data
-    yield 'long', packets.bucket(63, 'b' * 255) + packets.request(
-        1, 2 ** 64 - 1, 63, 'n' * 1024, options=packets.SIGNAL, why='w' * 256)
+    yield 'long', packets.request(
+        1, 2 ** 64 - 1, 'b' * 255, 'n' * 1024, options=packets.SIGNAL, why='w' * 256)
     yield 'empty', b''
     yield 'half', one[:-3]
     yield 'size-0', bytes(16)
@@ -70,7 +70,7 @@ def packet_inputs():
     yield 'live-wraps', message(packets.LIVE, 0, struct.pack('=II', 2 ** 30, 0))
     yield 'padding', one[:-1] + b'\1'
     yield 'not-utf-8', one.replace(b'xyz', b'x\xc3z')
-    yield 'half-a-character', packets.request(1, 1, 0, 'x', why='z').replace(b'xz', b'\xc3\xa4')
+    yield 'half-a-character', packets.request(1, 1, 'b', 'x', why='z').replace(b'xz', b'\xc3\xa4')
 
 
 def cluster_packet_inputs():
@@ -99,11 +99,11 @@ def cluster_packet_inputs():
 
 
 # The steps of fuzz-socket.c, in their order there, and some arguments.
-(BYTES, BUCKET, REQUEST_LOCK, RELEASE_OR_ABORT, SYNC, END, SPOIL, CUT, REPEAT, SEND, SERVE, SEND_OFTEN,
- OPEN, LOOK, LOCK_BY_BUS, CLOSE, DEAF, LEAVE) = range(18)
+(BYTES, REQUEST_LOCK, RELEASE_OR_ABORT, SYNC, END, SPOIL, CUT, REPEAT, SEND, SERVE, SEND_OFTEN, OPEN,
+ LOOK, LOCK_BY_BUS, CLOSE, DEAF, LEAVE) = range(17)
 SHUTDOWN = 1
 ABORTS, NO_ANSWER = 128, 64
-NAME_X, NAME_B, LONGEST = 1, 6, 0xf5
+EMPTY, NAME_X, NONCHARACTER, NAME_B, LONGEST = 0, 1, 5, 6, 0xf5
 WATCH, QUERY_ELSEWHERE = 128, 66
 
 
@@ -116,49 +116,50 @@ def of_other(*all_steps):
 
 
 def socket_inputs():
-    opened = [[OPEN, 9], [SERVE], [BUCKET, 0, NAME_B]]
-    ask, wait = [[REQUEST_LOCK, key, 0, NAME_X, 0] for key in (1, 2)]
+    opened = [[OPEN, 2], [SERVE]]
+    ask, wait = [[REQUEST_LOCK, key, 0, NAME_B, NAME_X, 0] for key in (1, 2)]
     life = [*opened, ask, wait, [RELEASE_OR_ABORT, 2 | ABORTS], [RELEASE_OR_ABORT, 1], [SYNC], [END]]
-    many = [*opened, [SEND], ask, [REPEAT, 200], [SEND]]
-    flood = [*opened, [SEND], [SYNC], [REPEAT, 250], [REPEAT, 7], [SEND_OFTEN, 30]]
+    many = [*opened, ask, [REPEAT, 200], [SEND]]
+    flood = [*opened, [SYNC], [REPEAT, 250], [REPEAT, 7], [SEND_OFTEN, 30]]
     yield 'life', steps(*life, [SEND], [SERVE])
     yield 'life-and-death', steps(*life, [SEND], [LEAVE])
-    yield 'life-and-close', steps(*life, [SEND], [CLOSE], [SERVE], [OPEN, 1])
+    yield 'life-and-close', steps(*life, [SEND], [CLOSE], [SERVE], [OPEN, 2])
     yield 'life-and-shutdown', steps(*life, [SEND], end=SHUTDOWN)
     yield 'life-unread', steps([DEAF], *life, [SEND], [SERVE], [LEAVE])
     yield 'two', steps(*opened, ask, [SEND], *of_other(*opened, wait, [SEND], [SERVE]),
                        [RELEASE_OR_ABORT, 1 | NO_ANSWER], [SEND], [SERVE])
     yield 'stolen', steps(*opened, ask, [SEND], *of_other(
-        *opened, [REQUEST_LOCK, 1, 2, NAME_X, 0], [SEND], [SERVE]))
+        *opened, [REQUEST_LOCK, 1, 2, NAME_B, NAME_X, 0], [SEND], [SERVE]))
     yield 'granted-by-death', steps(*opened, ask, [SEND], *of_other(*opened, wait, [SEND], [SERVE]),
                                     [LEAVE], [SERVE])
     yield 'granted-while-closed', steps(*opened, ask, [SEND], *of_other(
         *opened, wait, [SEND], [SERVE], [CLOSE]), [RELEASE_OR_ABORT, 1], [SEND], [SERVE],
-        *of_other([OPEN, 1]))
+        *of_other([OPEN, 2]))
     yield 'many', steps(*many, [SERVE], [LOOK, 0], [LOOK, 4])
-    yield 'many-opens-again', steps(*many, [SERVE], [CLOSE], [OPEN, 1])
-    yield 'opens-twice', steps(*life, [SEND], [OPEN, 1], [SERVE], [SYNC], [SEND])
+    yield 'many-opens-again', steps(*many, [SERVE], [CLOSE], [OPEN, 2])
+    yield 'opens-twice', steps(*life, [SEND], [OPEN, 2], [SERVE], [SYNC], [SEND])
     yield 'flood', steps(*flood, [SERVE])
-    yield 'flood-unread', steps(*flood[:3], [DEAF], *flood[3:], [SERVE], [DEAF], [SERVE])
-    yield 'flood-then-look', steps(*flood[:3], [DEAF], *flood[3:], [SERVE], [LOOK, 0], [OPEN, 1],
+    yield 'flood-unread', steps(*flood[:2], [DEAF], *flood[2:], [SERVE], [DEAF], [SERVE])
+    yield 'flood-then-look', steps(*flood[:2], [DEAF], *flood[2:], [SERVE], [LOOK, 0], [OPEN, 2],
                                    [LOOK, 5], [SERVE], [DEAF], [SERVE])
-    yield 'flood-and-death', steps(*flood[:3], [DEAF], *flood[3:], [SERVE], [LOOK, 2], [LEAVE])
-    yield 'flood-and-shutdown', steps(*flood[:3], [DEAF], *flood[3:], [SERVE], end=SHUTDOWN)
+    yield 'flood-and-death', steps(*flood[:2], [DEAF], *flood[2:], [SERVE], [LOOK, 2], [LEAVE])
+    yield 'flood-and-shutdown', steps(*flood[:2], [DEAF], *flood[2:], [SERVE], end=SHUTDOWN)
     # Replies before that to the Query are sent to a watcher of another bucket.
-    yield 'look-behind-signal', steps(*of_other([LOOK, WATCH]), [SERVE], *opened, [SEND], [SERVE],
-                                      ask, [SEND], [LOOK, QUERY_ELSEWHERE], [SERVE])
-    yield 'malformed', steps(*opened, ask, [SEND], ask, [SPOIL, 34, 0, 1], [SEND], [SERVE], [OPEN, 1])
-    yield 'never-bound', steps([OPEN, 1], [SERVE], ask, [SEND], [SERVE])
+    yield 'look-behind-signal', steps(*of_other([LOOK, WATCH]), [SERVE], *opened, ask, [SEND],
+                                      [LOOK, QUERY_ELSEWHERE], [SERVE])
+    yield 'malformed', steps(*opened, ask, [SEND], ask, [SPOIL, 36, 0, 1], [SEND], [SERVE], [OPEN, 2])
     yield 'half', steps(*life, [CUT, 3], [SEND], [SERVE])
     yield 'empty-packet', steps(*life, [SEND], [SEND], [SYNC], [SEND], [SERVE])
     yield 'too-long', steps(*opened, ask, [REPEAT, 250], [REPEAT, 250], [SEND], [SERVE])
-    yield 'too-long-bucket', steps([OPEN, 1], [SERVE], [BUCKET, 0, LONGEST], [SEND], [SERVE])
-    yield 'key-by-bus', steps([LOCK_BY_BUS, 8, 1], [OPEN, 1], [SERVE], [RELEASE_OR_ABORT, 1], [SEND],
+    for what, bucket in (('no', EMPTY), ('too-long', LONGEST), ('uncarriable', NONCHARACTER)):
+        yield f'{what}-bucket', steps(*opened, [REQUEST_LOCK, 1, 0, bucket, NAME_X, 0], [SEND], [SERVE])
+    yield 'key-by-bus', steps([LOCK_BY_BUS, 8, 1], [OPEN, 2], [SERVE], [RELEASE_OR_ABORT, 1], [SEND],
                               [SERVE], [LOCK_BY_BUS, 8, 1])
-    yield 'no-key-by-bus', steps([LOCK_BY_BUS, 8, 0], [OPEN, 1], [SERVE], [LOCK_BY_BUS, 3, 1],
-                                 [OPEN, 1], [SERVE])
+    yield 'no-key-by-bus', steps([LOCK_BY_BUS, 8, 0], [OPEN, 2], [SERVE], [LOCK_BY_BUS, 3, 1],
+                                 [OPEN, 2], [SERVE])
     yield 'no-version', steps([OPEN, 0], [SERVE])
-    yield 'bytes', steps([OPEN, 1], [SERVE], [BYTES, 16, *struct.pack('=HHIQ', 5, 0, 16, 7)], [SEND])
+    yield 'old-version', steps([OPEN, 1], [SERVE])
+    yield 'bytes', steps([OPEN, 2], [SERVE], [BYTES, 16, *struct.pack('=HHIQ', 5, 0, 16, 7)], [SEND])
 
 
 # The formats of fuzz-state.c.

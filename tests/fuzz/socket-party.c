@@ -7,8 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/bus-names.h"
-#include "common/bus-string.h"
 #include "service/core/lock-request.h"
 
 /* A call that was sent. */
@@ -45,7 +43,6 @@ drop_socket(Party *party)
     g_queue_clear_full(&party->awaited, g_free);
     g_hash_table_remove_all(party->live);
     g_hash_table_remove_all(party->doubt);
-    party->bound = 0;
     party->has_live = party->is_closed = party->is_broken = party->is_over = FALSE;
 }
 
@@ -99,25 +96,6 @@ note_call(Party *party, const PacketHead *head)
         g_queue_push_tail(&party->awaited, g_memdup2(&call, sizeof call));
 }
 
-/* Returns FALSE if it is malformed, also in ways that depend on the buckets bound before. */
-static gboolean
-note_message(Party *party, const PacketHead *head)
-{
-    const PacketBucket *bucket = (const PacketBucket *)head;
-
-    if (head->kind == PACKET_BUCKET) {
-        g_autofree char *name = g_strndup(bucket->name, bucket->length);
-
-        party->bound |= G_GUINT64_CONSTANT(1) << bucket->bucket;
-        return bucket->length <= BUS_BUCKET_BYTES_MAX && bus_string_is_valid(name);
-    }
-    if (head->kind == PACKET_REQUEST &&
-        !(party->bound >> ((const PacketRequest *)head)->bucket & 1))
-        return FALSE;
-    note_call(party, head);
-    return TRUE;
-}
-
 /* Records which calls have to be answered. */
 static void
 note_packet(Party *party, const void *packet, gsize size)
@@ -131,7 +109,9 @@ note_packet(Party *party, const void *packet, gsize size)
     while (!party->is_broken && offset < size) {
         const PacketHead *head = packet_read_from_client(packet, size, &offset);
 
-        party->is_broken = head == NULL || !note_message(party, head);
+        party->is_broken = head == NULL;
+        if (head != NULL)
+            note_call(party, head);
     }
 }
 

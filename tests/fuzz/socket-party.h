@@ -25,7 +25,6 @@ typedef struct {
     GHashTable *live;   /* key -> PacketState of live requests, as received */
     GHashTable *doubt;  /* key -> number of the last call without an answer about it */
     guint n_sent;       /* calls */
-    guint64 bound;      /* bucket numbers, as bits */
     gboolean has_live;  /* the whole list has arrived */
     gboolean is_closed; /* CLOSED has arrived */
     gboolean is_broken; /* has sent something malformed, or an empty packet: no more is processed */

@@ -10,9 +10,7 @@
 
 #include "common/bus-names.h"
 #include "service/core/principal.h"
-#include "service/dbus/interfaces.h"
 #include "service/server/admission.h"
-#include "service/server/cluster-calls.h"
 #include "service/server/intake.h"
 #include "service/server/lifecycle.h"
 #include "service/server/name-owner-changes.h"
@@ -48,9 +46,8 @@ start_server(SocketWorld *world)
     world->server = server_new(bus, &limits, &options);
     world->server->lifecycle->state = LIFECYCLE_RUNNING;
     if (sd_bus_add_filter(bus, NULL, intake_on_message, world->server) < 0 ||
-        interfaces_export(world->server->bus, cluster_calls_get_info, world->server) < 0 ||
         name_owner_changes_subscribe(world->server) < 0)
-        g_error("No interfaces");
+        g_error("No subscription");
 }
 
 static void

@@ -14,9 +14,8 @@ const unused = () => {
 };
 
 function inspect(name) {
-    const agent = WebLocks.Agent.dup_default(Gio.BusType.SESSION);
     return new Promise((resolve, reject) => {
-        agent.get_manager('default').inspect_async(name, null, (manager, result) => {
+        new WebLocks.Manager({bucket: 'default'}).inspect_async(name, null, (manager, result) => {
             try {
                 resolve(manager.inspect_finish(result));
             } catch (error) {
@@ -28,8 +27,7 @@ function inspect(name) {
 
 test('a lock of the library is released without waiting', async t => {
     const name = t.name();
-    const agent = WebLocks.Agent.dup_default(Gio.BusType.SESSION);
-    const lock = agent.get_manager('default').request_sync(name, null, null);
+    const lock = WebLocks.Manager.new(null, 'default').request_sync(name, null, null);
     const waiter = t.request(locks, name);
     assert.equal(lock.release(), undefined);
     assert.equal(lock.held, false);
@@ -143,8 +141,8 @@ test('a monitor of all buckets follows them', async t => {
 
 test('clients that wait for each other are reported as evidence', async t => {
     const [x, y] = [t.name(), t.name()];
-    const agent = WebLocks.Agent.new_sync(Gio.BusType.SESSION, null);
-    const other = forManager(agent.get_manager('default'));
+    const agent = WebLocks.Agent.new(Gio.BusType.SESSION, null);
+    const other = forManager(WebLocks.Manager.new(agent, 'default'));
     await t.hold(locks, x);
     await t.hold(other, y);
     t.request(locks, y);
@@ -154,7 +152,7 @@ test('clients that wait for each other are reported as evidence', async t => {
         snapshot = await inspect(null);
     while (snapshot.pending.get_n_items() < 2);
     WebLocks.LockInfo.update_evidence(snapshot.held, snapshot.pending);
-    const monitor = WebLocks.Monitor.new_sync(agent.get_manager('default'), null);
+    const monitor = WebLocks.Monitor.new_sync(WebLocks.Manager.new(agent, 'default'), null);
     for (const info of monitor.held)
         monitor.update_evidence(info);
     for (const info of [...snapshot.held, ...monitor.held]) {
@@ -169,7 +167,14 @@ test('a manager can be constructed', async t => {
     const constructed = forManager(new WebLocks.Manager({agent, bucket: 'default'}));
     await t.hold(constructed, name);
     assert.equal((await inspect(name)).held.get_n_items(), 1);
-    assert.true(agent.is_available_sync(null));
+    assert.true(agent.connected && agent.serviceRunning);
+});
+
+test('the default bucket of a manager is that of `locks`', async t => {
+    const name = t.name();
+    await t.hold(forManager(new WebLocks.Manager()), name);
+    const {held} = await locks.query();
+    assert.equal(held.map(info => info.name), [name]);
 });
 
 test('a private manager shares no locks', async t => {

@@ -7,11 +7,12 @@
 import Gio from 'gi://Gio';
 import WebLocks from 'gi://WebLocks?version=1';
 
-import {AbortController, bucket, locks} from '../../client-lib/gjs/weblocks.js';
+import {AbortController, forAgent} from '../../client-lib/gjs/weblocks.js';
 import {readLine} from './agent-process.js';
 import {deferred} from './testing.js';
 
-const agent = WebLocks.Agent.dup_default(Gio.BusType.SESSION);
+const agent = new WebLocks.Agent();
+const {bucket, locks} = forAgent(agent);
 const requests = new Map();
 
 function write(message) {

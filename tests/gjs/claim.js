@@ -14,8 +14,7 @@ const {ClaimState} = WebLocks;
 Gio._promisify(WebLocks.Claim.prototype, 'take_over_async', 'take_over_finish');
 
 function newManager() {
-    const agent = WebLocks.Agent.new_sync(Gio.BusType.SESSION, null);
-    return agent.get_manager('org.example.Claims');
+    return new WebLocks.Manager({agent: new WebLocks.Agent(), bucket: 'org.example.Claims'});
 }
 
 test('properties can be bound to those of a claim', async t => {

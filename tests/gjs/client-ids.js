@@ -4,6 +4,7 @@
 // The clientId in a snapshot is the same for all agents.
 
 import Gio from 'gi://Gio';
+import GLib from 'gi://GLib';
 import WebLocks from 'gi://WebLocks?version=1';
 
 import {AbortSignal, forAgent, locks} from '../../client-lib/gjs/weblocks.js';
@@ -22,15 +23,17 @@ test("the clientId is the agent's", async t => {
 
 test('agents of one process have different clientIds', async t => {
     const name = t.name();
-    const agent = await new Promise((resolve, reject) => {
-        WebLocks.Agent.new_async(Gio.BusType.SESSION, null, (_source, result) => {
+    const agent = new WebLocks.Agent({busType: Gio.BusType.SESSION});
+    await new Promise((resolve, reject) => {
+        agent.init_async(GLib.PRIORITY_DEFAULT, null, (_agent, result) => {
             try {
-                resolve(WebLocks.Agent.new_finish(result));
+                resolve(agent.init_finish(result));
             } catch (error) {
                 reject(error);
             }
         });
     });
+    assert.true(agent.connected);
     const other = forAgent(agent);
     await t.hold(locks, name);
     const waiter = t.request(other.locks, name);
@@ -47,7 +50,7 @@ test('agents of one process have different clientIds', async t => {
 
 // The standard checks that the document is fully active before everything else.
 test('a closed agent is checked before an invalid name, invalid options and an abort', async t => {
-    const agent = WebLocks.Agent.new_sync(Gio.BusType.SESSION, null);
+    const agent = new WebLocks.Agent();
     const {locks: closed} = forAgent(agent);
     await closed.query();
     agent.close();
@@ -64,7 +67,7 @@ test('a closed agent is checked before an invalid name, invalid options and an a
 
 test('closing an agent breaks its locks', async t => {
     const name = t.name();
-    const agent = WebLocks.Agent.new_sync(Gio.BusType.SESSION, null);
+    const agent = new WebLocks.Agent();
     const holder = await t.hold(forAgent(agent).locks, name);
     agent.close();
     const error = await assert.rejects(holder.done, 'NetworkError');

@@ -96,12 +96,12 @@ test('a lock that was stolen between the grant and the callback', async t => {
     const name = t.name();
     const {prototype} = WebLocks.Manager;
     const {request_finish: finish} = prototype;
-    const stealer = WebLocks.Agent.new_sync(Gio.BusType.SESSION, null);
+    const stealer = new WebLocks.Agent();
     t.cleanup(() => stealer.close());
     prototype.request_finish = function (result) {
         prototype.request_finish = finish;
         const lock = finish.call(this, result);
-        stealer.get_manager('default').request_sync(name, new WebLocks.Options({steal: true}), null);
+        WebLocks.Manager.new(stealer, 'default').request_sync(name, new WebLocks.Options({steal: true}), null);
         while (lock.held)
             this.query_sync(null);
         // After the emission of the signal `lost`.

@@ -63,6 +63,17 @@ get_percentile(GArray *values_us, double part)
     return (double)g_array_index(values_us, gint64, (guint)((values_us->len - 1) * part)) / 1000;
 }
 
+/* Likewise. */
+static double
+get_mean(GArray *values_us)
+{
+    double sum_us = 0;
+
+    for (guint i = 0; i < values_us->len; i++)
+        sum_us += (double)g_array_index(values_us, gint64, i);
+    return values_us->len > 0 ? sum_us / values_us->len / 1000 : 0;
+}
+
 static guint
 count_slow(GArray *values_us)
 {
@@ -161,11 +172,11 @@ on_end(gpointer unused)
     g_print("{\"seconds\": %.3f, \"cpu\": %.4f, \"frames\": %u, \"slow\": %u, "
             "\"interval_median\": %.1f, \"interval_max\": %.1f, "
             "\"frame_cpu_median\": %.2f, \"frame_cpu_max\": %.2f, "
-            "\"changes\": %u, \"lag_median\": %.1f, \"lag_max\": %.1f}\n",
+            "\"changes\": %u, \"lag_mean\": %.1f, \"lag_median\": %.1f, \"lag_max\": %.1f}\n",
             wall_s, cpu_s, bench.frames_cpu_us->len, count_slow(bench.intervals_us),
             get_percentile(bench.intervals_us, 0.5), get_percentile(bench.intervals_us, 1),
             get_percentile(bench.frames_cpu_us, 0.5), get_percentile(bench.frames_cpu_us, 1),
-            bench.lags_us->len, get_percentile(bench.lags_us, 0.5),
+            bench.lags_us->len, get_mean(bench.lags_us), get_percentile(bench.lags_us, 0.5),
             get_percentile(bench.lags_us, 1));
     return G_SOURCE_REMOVE;
 }

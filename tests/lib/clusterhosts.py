@@ -15,6 +15,7 @@ from buses import Bus, end, environment, pause, spawn, wait_exit
 from ensemble import SYNC_TICKS, TICK_MS, Ensemble, Network, why_no_networks, why_no_servers
 from harness import Client, ProcessClient, Service, wait_for
 from rawbus import RawClient
+from starved import RepeatedIfStarved
 
 BUCKET = 'cluster:farm'
 
@@ -158,7 +159,7 @@ class Host:
 
 
 @unittest.skipIf(why_no_servers() or why_no_networks(), why_no_servers() or why_no_networks())
-class HostsCase(unittest.TestCase):
+class HostsCase(RepeatedIfStarved, unittest.TestCase):
     """Three servers and three hosts that the cases of a class share."""
 
     size = 3
@@ -186,7 +187,7 @@ class HostsCase(unittest.TestCase):
         return host
 
     def setUp(self):
-        self.lock = self.id().rpartition('.')[2]
+        self.lock = f'{self.id().rpartition(".")[2]}-{self.attempt}'
 
     def tearDown(self):
         self.network.restore()

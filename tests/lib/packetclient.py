@@ -13,7 +13,8 @@ import socket
 import struct
 import time
 
-BUCKET, REQUEST, RELEASE, ABORT, SYNC, END = range(1, 7)
+VERSION = 2
+REQUEST, RELEASE, ABORT, SYNC, END = range(2, 7)
 ANSWER, GRANTED, ENDED, LIVE, CLOSED = range(65, 70)
 NO_ANSWER = 1
 IF_AVAILABLE, STEAL, SIGNAL = 1, 2, 4
@@ -25,11 +26,10 @@ END_REASONS = ('', 'stolen', 'timeout', 'terminated', 'lost', 'unavailable')
 CLOSE_REASONS = ('', 'replaced', 'malformed', 'shutdown')
 LIMITS = ('', 'nameBytes', 'whyBytes', 'requestsPerClient', 'requestsPerApp', 'requestsPerUid',
           'requestsTotal', 'textBytesPerApp', 'textBytesPerUid', 'textBytesTotal',
-          'clientsPerApp', 'clientsPerUid', 'clientsTotal', 'callsWaiting', 'bytesWaiting',
-          'bytesWaitingPerUid', 'bytesWaitingTotal', 'watchesPerClient', 'watchesPerApp',
+          'clientsPerApp', 'clientsPerUid', 'clientsTotal', 'bytesWaiting',
+          'bytesWaitingTotal', 'watchesPerClient', 'watchesPerApp',
           'watchesPerUid', 'watchesTotal')
 MAX_PACKET = 65536
-N_BUCKETS = 64
 
 Answer = collections.namedtuple('Answer', 'serial error limit token state aborted')
 Granted = collections.namedtuple('Granted', 'key token')
@@ -59,16 +59,11 @@ def message(kind, serial=0, fields=b'', flags=0):
     return struct.pack('=HHIQ', kind, flags, size, serial) + fields + bytes(-len(fields) % 8)
 
 
-def bucket(number, name):
-    name = name.encode()
-    return message(BUCKET, 0, struct.pack('=IHH', number, len(name), 0) + name)
-
-
-def request(serial, key, number, name, mode='exclusive', options=0, timeout=0, why=''):
-    name, why = name.encode(), why.encode()
-    return message(REQUEST, serial, struct.pack('=QIIBBHHH', key, number, timeout,
-                                                MODES.index(mode), options, 0, len(name),
-                                                len(why)) + name + why)
+def request(serial, key, bucket, name, mode='exclusive', options=0, timeout=0, why=''):
+    bucket, name, why = bucket.encode(), name.encode(), why.encode()
+    return message(REQUEST, serial, struct.pack('=QIBBHHHI', key, timeout, MODES.index(mode), options,
+                                                len(bucket), len(name), len(why), 0)
+                   + bucket + name + why)
 
 
 def with_key(kind, serial, key, flags=0):
@@ -165,7 +160,6 @@ class LockSocket:
         self.serial = self.key = 0
         self._entries = []
         self._answers = {}
-        self._buckets = {}
 
     def close(self):
         self.socket.close()
@@ -277,29 +271,16 @@ class LockSocket:
         self.serial += 1
         return self.serial
 
-    def bind(self, name):
-        """Returns the bucket's number, and the message that binds it unless it is bound already."""
-        if name in self._buckets:
-            return self._buckets[name], b''
-        number = len(self._buckets)
-        if number == N_BUCKETS:
-            # The bucket that was bound first loses its number.
-            number = self._buckets.pop(next(iter(self._buckets)))
-        self._buckets[name] = number
-        return number, bucket(number, name)
-
     def encode_request(self, name, bucket='default', key=None, mode='exclusive', timeout=0, why='',
                        **options):
         """Returns (bytes, serial, key); options are ifAvailable, steal, signal."""
-        number, binding = self.bind(bucket)
         if key is None:
             self.key += 1
             key = self.key
         bits = sum({'ifAvailable': IF_AVAILABLE, 'steal': STEAL, 'signal': SIGNAL}[option]
                    for option, is_set in options.items() if is_set)
         serial = self.next_serial()
-        return (binding + request(serial, key, number, name, mode, bits, timeout, why),
-                serial, key)
+        return request(serial, key, bucket, name, mode, bits, timeout, why), serial, key
 
     def encode(self, kind, key=None):
         """Returns (bytes, serial) of any other call."""

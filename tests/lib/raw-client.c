@@ -19,13 +19,16 @@ open_socket(GDBusConnection *connection)
     g_autoptr(GUnixFDList) fds = NULL;
     g_autoptr(GVariant) reply = NULL, parameters = NULL;
     g_autoptr(GError) error = NULL;
+    GVariantDict options;
     gint32 index;
     int fd;
 
+    g_variant_dict_init(&options, NULL);
+    g_variant_dict_insert(&options, BUS_OPTION_VERSION, "u", PACKET_VERSION);
     reply = g_dbus_connection_call_with_unix_fd_list_sync(
         connection, BUS_SERVICE_NAME, BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE, "OpenSocket",
-        g_variant_new_parsed("(@a{sv} {},)"), G_VARIANT_TYPE("(ha{sv})"), G_DBUS_CALL_FLAGS_NONE,
-        -1, NULL, &fds, NULL, &error);
+        g_variant_new("(@a{sv})", g_variant_dict_end(&options)), G_VARIANT_TYPE("(ha{sv})"),
+        G_DBUS_CALL_FLAGS_NONE, -1, NULL, &fds, NULL, &error);
     g_assert_no_error(error);
     g_variant_get(reply, "(h@a{sv})", &index, &parameters);
     fd = g_unix_fd_list_get(fds, index, &error);

@@ -21,10 +21,10 @@ from packetclient import LockError, LockSocket
 from rawbus import DRIVER, DRIVER_PATH, method_call
 
 
-def open_socket_call(**options):
-    """`version` as a number; anything else as a GLib.Variant."""
-    if isinstance(options.get('version'), int):
-        options['version'] = GLib.Variant('u', options['version'])
+def open_socket_call(version=packets.VERSION, **options):
+    """`version` as a number, or None: without it; anything else as a GLib.Variant."""
+    if version is not None:
+        options['version'] = GLib.Variant('u', version) if isinstance(version, int) else version
     return method_call(SERVICE, ROOT, ADMIN, 'OpenSocket', GLib.Variant('(a{sv})', (options,)))
 
 

@@ -26,18 +26,19 @@ class PythonTestCase(BusTestCase):
         super().setUp()
         self.agent = self.new_agent()
         self.bucket = self.unique('bucket')
-        self.manager = self.agent.get_manager(self.bucket)
+        self.manager = WebLocks.Manager.new(self.agent, self.bucket)
         self.other = self.client()
 
     def new_agent(self):
-        agent = WebLocks.Agent.new_for_address_sync(self.bus.address)
+        agent = WebLocks.Agent(address=self.bus.address)
+        agent.init(None)
         self._names.append(agent.props.client_id)
         self.addCleanup(agent.close)
         return agent
 
     def new_manager(self):
         """Another client in the bucket under test."""
-        return self.new_agent().get_manager(self.bucket)
+        return WebLocks.Manager.new(self.new_agent(), self.bucket)
 
     def state(self):
         """The service's Query of the bucket: (name, mode, clientId) of held and pending."""

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""WebLocks.Claim and WebLocks.Request in PyGObject."""
+"""WebLocks.Claim in PyGObject, and the monitor of what it waits for."""
 
 import gc
 import weakref
@@ -83,18 +83,21 @@ class Claims(PythonTestCase):
         self.assertIsNone(gone())
         wait_for(lambda: not self.held(), what='release')
 
-    def test_request(self):
+    def test_monitor_of_a_name(self):
+        """What a claim waits for, as lists."""
         lock = self.new_manager().request_sync('a')
-        request = WebLocks.Request(manager=self.manager, name='a')
-        results = []
-        request.acquire_async(None, lambda request, result: results.append(
-            request.acquire_finish(result)))
-        wait_for(lambda: request.props.position == 1, what='position')
-        self.assertEqual(request.props.holder.get_token(), lock.get_token())
-        lock.release_sync()
-        wait_for(lambda: results, what='lock')
-        self.assertTrue(results[0].props.held)
-        wait_for(lambda: request.props.holder is None, what='end of the wait')
+        claim = WebLocks.Claim.new(self.manager, 'a')
+        monitor = WebLocks.Monitor.new_for_name(self.manager, 'a')
+        changes = []
+        monitor.connect('changed', lambda _monitor: changes.append(len(monitor.pending)))
+        claim.start()
+        wait_for(lambda: changes and changes[-1] == 1, what='request in the list')
+        self.assertEqual([info.token for info in monitor.held], [lock.token])
+        self.assertEqual(monitor.pending[0].position, 1)
+        claim.stop()
+        wait_for(lambda: changes[-1] == 0, what='end of the request')
+        with self.assertRaises(GLib.Error):
+            WebLocks.Monitor.new_for_name(self.manager, 'n' * 100_000)
 
     def test_names_of_documents(self):
         name = WebLocks.document_name_for_file(Gio.File.new_for_path('/nonexistent/a b'))

@@ -37,9 +37,9 @@ class Memory(unittest.TestCase):
         self.service = Service(self.bus)
         self.addCleanup(self.service.end)
         self.service.wait_ready(control)
-        self.agent = WebLocks.Agent.new_for_address_sync(self.bus.address)
+        self.agent = WebLocks.Agent(address=self.bus.address)
         self.addCleanup(self.agent.close)
-        self.manager = self.agent.get_manager('memory')
+        self.manager = WebLocks.Manager.new(self.agent, 'memory')
 
     def held(self):
         return [info.get_name() for info in self.manager.query_sync().get_held()]
@@ -88,8 +88,8 @@ class Memory(unittest.TestCase):
         self.assert_flat(lambda: asyncio.run(rounds(20)), ROUNDS // 50, async_calls=40)
 
     def test_asyncio_cancelled(self):
-        taken = WebLocks.Agent.new_for_address_sync(self.bus.address).get_manager(
-            'memory').request_sync('taken')
+        taken = WebLocks.Manager.new(WebLocks.Agent(address=self.bus.address),
+                                     'memory').request_sync('taken')
 
         async def cancelled(count):
             for _ in range(count):

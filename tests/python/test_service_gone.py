@@ -16,7 +16,7 @@ class ServiceGone(PythonTestCase):
     def test_it_is_only_a_pause(self):
         lost, granted = [], []
         lock = self.manager.request_sync('x')
-        lock.connect('lost', lambda _lock, reason: lost.append(reason))
+        lock.connect('lost', lambda _lock, error: lost.append(error.code))
         waiter = self.new_manager()
         waiter.request_async('x', None, None, lambda _source, result:
                              granted.append(waiter.request_finish(result)))
@@ -50,10 +50,10 @@ class ServiceGone(PythonTestCase):
     def test_without_its_state(self):
         lost = []
         lock = self.manager.request_sync('x')
-        lock.connect('lost', lambda _lock, reason: lost.append(reason))
+        lock.connect('lost', lambda _lock, error: lost.append(error.code))
         self.kill_and_restart('--no-state')
         wait_for(lambda: lost, what='lost')
-        self.assertEqual((lost, lock.held), ([WebLocks.LossReason.LOST], False))
+        self.assertEqual((lost, lock.held), ([WebLocks.Error.LOST], False))
         self.assert_fails(Errors.LOST, lock.release_sync)
 
 

@@ -49,8 +49,8 @@ class Threads(PythonTestCase):
         def run():
             context = GLib.MainContext.new()
             context.push_thread_default()
-            agent = WebLocks.Agent.new_for_address_sync(self.bus.address)
-            self.count(agent.get_manager(self.bucket), inside)
+            agent = WebLocks.Agent(address=self.bus.address)
+            self.count(WebLocks.Manager.new(agent, self.bucket), inside)
             agent.close()
             context.pop_thread_default()
         self.join(*[self.start(run) for _ in range(4)])
@@ -100,12 +100,12 @@ class Threads(PythonTestCase):
 
         def run():
             lock = self.manager.request_sync('x')
-            lock.connect('lost', lambda _lock, reason: lost.append((reason, threading.get_ident())))
+            lock.connect('lost', lambda _lock, error: lost.append((error.code, threading.get_ident())))
             self.lock = lock
         self.join(self.start(run))
         self.other.steal('x', bucket=self.bucket)
         wait_for(lambda: lost, what='lost')
-        self.assertEqual(lost, [(WebLocks.LossReason.STOLEN, threading.get_ident())])
+        self.assertEqual(lost, [(WebLocks.Error.STOLEN, threading.get_ident())])
         del self.lock
 
     def test_last_reference_dropped_in_a_thread(self):

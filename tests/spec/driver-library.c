@@ -11,6 +11,7 @@
  * Requests that can't wait, with `steal` or `ifAvailable`, are made by synchronous calls, the
  * others by asynchronous ones. */
 
+#include <string.h>
 #include <weblocks/weblocks.h>
 
 #include "tests/spec/bus-session.h"
@@ -131,10 +132,10 @@ static void
 join(gpointer self, char letter)
 {
     g_autoptr(GError) error = NULL;
-    WebLocksAgent *agent =
-        web_locks_agent_new_for_address_sync(bus_session_bus()->address, NULL, &error);
+    WebLocksAgent *agent = web_locks_agent_new(G_BUS_TYPE_NONE, bus_session_bus()->address);
     Client *client;
 
+    g_initable_init(G_INITABLE(agent), NULL, &error);
     g_assert_no_error(error);
     g_assert_true(web_locks_agent_get_connected(agent));
     client =
@@ -147,12 +148,10 @@ static WebLocksManager *
 get_manager(Client *client, const char *bucket)
 {
     WebLocksManager *manager = g_hash_table_lookup(client->managers, bucket);
-    g_autoptr(GError) error = NULL;
 
     if (manager != NULL)
         return manager;
-    manager = web_locks_agent_get_manager(client->agent, bucket, &error);
-    g_assert_no_error(error);
+    manager = web_locks_manager_new(client->agent, bucket);
     g_hash_table_insert(client->managers, g_strdup(bucket), manager);
     return manager;
 }
@@ -207,7 +206,7 @@ die(gpointer self, char letter)
         if (request->lock != NULL)
             g_assert_cmpstr(request->lost, ==, "terminated");
         else
-            g_assert_error(request->error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT);
+            g_assert_error(request->error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_CLOSED);
     }
 
     g_hash_table_unref(client->managers);
@@ -224,7 +223,7 @@ name_error(const GError *error)
         [WEB_LOCKS_ERROR_NOT_SUPPORTED] = "NotSupported",
         [WEB_LOCKS_ERROR_SECURITY] = "Security",
         [WEB_LOCKS_ERROR_INVALID_STATE] = "InvalidState",
-        [WEB_LOCKS_ERROR_ABORT] = "Abort",
+        [WEB_LOCKS_ERROR_CLOSED] = "Abort",
         [WEB_LOCKS_ERROR_STOLEN] = "Stolen",
         [WEB_LOCKS_ERROR_LOST] = "Lost",
         [WEB_LOCKS_ERROR_TIMEOUT] = "Timeout",
@@ -278,16 +277,24 @@ add_event(Request *request, SpecVerb kind)
     return event;
 }
 
-static void
-on_lost(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
+static const char *
+name_loss(const GError *error)
 {
-    g_autoptr(GEnumClass) reasons = g_type_class_ref(WEB_LOCKS_TYPE_LOSS_REASON);
+    if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN))
+        return "stolen";
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LOST);
+    return strstr(error->message, "connection") != NULL ? "terminated" : "lost";
+}
+
+static void
+on_lost(WebLocksLock *lock, const GError *error, gpointer data)
+{
     Request *request = data;
 
     g_assert_true(lock == request->lock);
     g_assert_false(web_locks_lock_get_held(lock));
     g_assert_cmpstr(request->lost, ==, NULL); /* notified only once */
-    request->lost = g_strdup(g_enum_get_value(reasons, (int)reason)->value_nick);
+    request->lost = g_strdup(name_loss(error));
     if (request->client != NULL)
         add_event(request, SPEC_RELEASED)->reason = g_strdup(request->lost);
 }

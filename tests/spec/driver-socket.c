@@ -19,7 +19,6 @@ typedef struct {
     BusClient base;
     GDBusConnection *connection;
     RawClient *socket;
-    GPtrArray *buckets;   /* of char *: the index is the number on the socket */
     GHashTable *requests; /* key -> const SpecRequest of the case */
 } Client;
 
@@ -75,7 +74,6 @@ join(gpointer self, char letter)
                                             g_dbus_connection_get_unique_name(connection));
 
     client->connection = connection;
-    client->buckets = g_ptr_array_new_with_free_func(g_free);
     client->requests = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
     client->socket = raw_client_new(client->connection);
     g_assert_cmpuint(
@@ -90,7 +88,6 @@ die(gpointer self, char letter)
     private_bus_kill_connection(bus_session_bus(), client->connection);
     raw_client_free(client->socket);
     g_object_unref(client->connection);
-    g_ptr_array_unref(client->buckets);
     g_hash_table_unref(client->requests);
     bus_session_free_client(client);
 }
@@ -177,26 +174,12 @@ take_answer(const PacketAnswer *from, SpecAnswer *answer)
                                    : errors[from->error].message);
 }
 
-static guint32
-bind_bucket(Client *client, const char *name)
-{
-    guint number;
-
-    if (!g_ptr_array_find_with_equal_func(client->buckets, name, g_str_equal, &number)) {
-        number = client->buckets->len;
-        g_ptr_array_add(client->buckets, g_strdup(name));
-        packet_write_bucket(client->socket->out, number, name);
-    }
-    return number;
-}
-
 static void
 request_lock(gpointer self, char letter, const SpecRequest *wanted, SpecAnswer *answer)
 {
     Session *session = self;
     Client *client = bus_session_get_client(session, letter);
     const guint64 key = wanted->key != 0 ? wanted->key : ++session->last_key;
-    const guint32 bucket = bind_bucket(client, wanted->bucket);
     const PacketAnswer *reply;
     guint8 options = 0;
 
@@ -206,11 +189,10 @@ request_lock(gpointer self, char letter, const SpecRequest *wanted, SpecAnswer *
         options |= PACKET_OPTION_STEAL;
     if (wanted->signal)
         options |= PACKET_OPTION_SIGNAL;
-    packet_write_request(client->socket->out, raw_client_next_serial(client->socket), key, bucket,
-                         wanted->timeout_ms,
-                         g_strcmp0(wanted->mode, "shared") == 0 ? LOCK_MODE_SHARED
-                                                                : LOCK_MODE_EXCLUSIVE,
-                         options, wanted->name, wanted->why);
+    packet_write_request(
+        client->socket->out, raw_client_next_serial(client->socket), key, wanted->timeout_ms,
+        g_strcmp0(wanted->mode, "shared") == 0 ? LOCK_MODE_SHARED : LOCK_MODE_EXCLUSIVE, options,
+        wanted->bucket, wanted->name, wanted->why);
     reply = call(client);
     take_answer(reply, answer);
     answer->id = reply->state != PACKET_STATE_NONE ? key : 0;

@@ -387,14 +387,14 @@ on_leave(gpointer data)
 }
 
 static void
-on_lost(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
+on_lost(WebLocksLock *lock, const GError *error, gpointer data)
 {
     Actor *self = data;
-    const gboolean stolen = reason == WEB_LOCKS_LOSS_REASON_STOLEN;
+    const gboolean stolen = g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
 
     if (!stolen)
         fprintf(stderr, "client %d: request %" G_GUINT64_FORMAT " lost: %s\n", number,
-                self->request, web_locks_lock_get_error(lock)->message);
+                self->request, error->message);
     note_actor(self, HISTORY_LOST, stolen ? HISTORY_STOLEN : HISTORY_GONE);
     if (self->state == ACTOR_INSIDE && self->client->pause == 0) {
         g_clear_handle_id(&self->timer, g_source_remove);
@@ -709,8 +709,8 @@ client_connect(Client *self, GError **error)
 {
     static const char *const buckets[N_BUCKETS] = {"storm", "storm.other"};
 
-    self->agent = g_object_new(WEB_LOCKS_TYPE_AGENT, "address", address, NULL);
-    if (!web_locks_agent_connect_sync(self->agent, NULL, error))
+    self->agent = web_locks_agent_new(G_BUS_TYPE_NONE, address);
+    if (!g_initable_init(G_INITABLE(self->agent), NULL, error))
         return FALSE;
     self->unique =
         (guint)strtoul(web_locks_agent_get_client_id(self->agent) + strlen(":1."), NULL, 10);
@@ -718,7 +718,7 @@ client_connect(Client *self, GError **error)
     g_signal_connect(self->agent, "notify::connected", G_CALLBACK(on_connected_changed), NULL);
     for (guint i = 0; i < N_BUCKETS; i++) {
         self->managers[i] =
-            web_locks_agent_get_manager(self->agent, bucket != NULL ? bucket : buckets[i], error);
+            web_locks_manager_new(self->agent, bucket != NULL ? bucket : buckets[i]);
         if (self->managers[i] == NULL)
             return FALSE;
     }

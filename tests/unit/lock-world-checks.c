@@ -391,7 +391,7 @@ check_bookkeeping(const World *world)
         if (deadline != -1 && (earliest == -1 || deadline < earliest))
             earliest = deadline;
     }
-    lock_world_check(world, (next == -1) == (earliest == -1) && next <= (earliest + 999) / 1000,
+    lock_world_check(world, next == (earliest == -1 ? -1 : (earliest + 999) / 1000),
                      "next deadline");
 }
 

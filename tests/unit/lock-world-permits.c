@@ -132,9 +132,11 @@ check_demand(const World *world, const LockDemand *actual, const ModelDemand *ex
     lock_world_check(world, actual->permit == expected->permit, "permits");
     lock_world_check(world, actual->want == expected->want, "wanted permits");
     lock_world_check(world, actual->held == expected->held, "modes in use");
-    lock_world_check(world, actual->has_undecided_if_available == expected->is_asked,
-                     "undecided requests with ifAvailable");
-    lock_world_check(world, actual->has_undecided_steal == expected->is_steal, "undecided steals");
+    lock_world_check(world,
+                     actual->undecided == (expected->is_steal   ? UNDECIDED_STEAL
+                                           : expected->is_asked ? UNDECIDED_IF_AVAILABLE
+                                                                : UNDECIDED_NONE),
+                     "undecided requests");
     lock_world_check(world, actual->turn_over == expected->is_over, "ends of turns");
     lock_world_check(world, actual->n_waiting == expected->n_waiting, "numbers of waiting");
 }
@@ -147,6 +149,7 @@ check_name(World *world, guint principal, guint name)
     ModelDemand expected = lock_model_get_demand(&world->model, place, name);
     const LockQueue *queue = find_queue(world, principal, name);
     LockDemand actual = {PERMIT_NONE};
+    guint64 n_tokens;
 
     if (queue != NULL)
         actual = permit_get_demand(queue);
@@ -155,7 +158,9 @@ check_name(World *world, guint principal, guint name)
                      "permits of what is held");
     if (queue == NULL)
         return;
-    lock_world_check(world, actual.n_tokens == expected.n_tokens, "numbers of tokens");
+    n_tokens = queue->permit->token_limit;
+    n_tokens -= MIN(n_tokens, queue->permit->last_token);
+    lock_world_check(world, n_tokens == expected.n_tokens, "numbers of tokens");
     /* The last reported demand is current, unless the queue is marked for another report. */
     if (!queue->permit->is_listed)
         check_demand(world, &world->reported[principal][name], &expected);

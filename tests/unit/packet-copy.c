@@ -6,29 +6,20 @@
 static void
 copy_request(GByteArray *bytes, const PacketRequest *request)
 {
-    g_autofree char *name = g_strndup(request->text, request->name_length);
-    g_autofree char *why = g_strndup(request->text + request->name_length, request->why_length);
+    const char *text = request->text;
+    g_autofree char *bucket = g_strndup(text, request->bucket_length);
+    g_autofree char *name = g_strndup(text += request->bucket_length, request->name_length);
+    g_autofree char *why = g_strndup(text + request->name_length, request->why_length);
 
-    packet_write_request(bytes, request->head.serial, request->key, request->bucket,
-                         request->timeout_ms, (LockMode)request->mode, request->options, name,
+    packet_write_request(bytes, request->head.serial, request->key, request->timeout_ms,
+                         (LockMode)request->mode, request->options, bucket, name,
                          request->why_length > 0 ? why : NULL);
 }
 
 void
 packet_copy_from_client(GByteArray *bytes, const PacketHead *message)
 {
-    const PacketBucket *bucket = (const PacketBucket *)message;
-    const guint at = bytes->len;
-
     switch (message->kind) {
-    case PACKET_BUCKET: {
-        g_autofree char *name = g_strndup(bucket->name, bucket->length);
-
-        packet_write_bucket(bytes, bucket->bucket, name);
-        /* The writing function sets 0; a reader ignores the serial, since there is no answer. */
-        ((PacketHead *)(bytes->data + at))->serial = message->serial;
-        break;
-    }
     case PACKET_REQUEST:
         copy_request(bytes, (const PacketRequest *)message);
         break;

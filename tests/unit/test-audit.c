@@ -62,7 +62,6 @@ static const Limits small_limits = {{
     [LIMIT_CLIENTS_PER_APP] = 2,
     [LIMIT_CLIENTS_PER_UID] = 7,
     [LIMIT_CLIENTS_TOTAL] = 20,
-    [LIMIT_CALLS_WAITING] = 1,
     [LIMIT_WATCHES_PER_CLIENT] = N_WATCHES,
     [LIMIT_WATCHES_PER_APP] = 7,
     [LIMIT_WATCHES_PER_UID] = 14,

@@ -21,7 +21,7 @@ make_message(ClusterPacketKind kind)
         .uid = 1000,
         .want = PERMIT_SHARED,
         .held = PERMIT_NONE,
-        .undecided = CLUSTER_UNDECIDED_IF_AVAILABLE,
+        .undecided = UNDECIDED_IF_AVAILABLE,
         .n_waiting = 3,
     };
     GByteArray *bytes = g_byte_array_new();

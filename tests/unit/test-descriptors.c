@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* service/base/descriptors: the limit that the service sets for itself. The system calls are
+/* service/identity/descriptors: the limit that the service sets for itself. The system calls are
  * replaced, since not every system permits each limit. */
 
 #include <glib.h>
 #include <sys/resource.h>
 
-#include "service/base/descriptors.h"
+#include "service/identity/descriptors.h"
 
 static struct rlimit limit;
 

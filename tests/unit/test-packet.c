@@ -71,17 +71,12 @@ test_layout_client(void)
 {
     g_autoptr(GByteArray) bytes = g_byte_array_new();
 
-    packet_write_request(bytes, 0x1122334455667788, 0x99aabbccddeeff01, 63, 0xfffffffe,
-                         LOCK_MODE_SHARED, PACKET_OPTION_SIGNAL, "printer", "to print");
-    LAYOUT(bytes, 56, {0, 2, 2}, {2, 2, 0}, {4, 4, 56}, {8, 8, 0x1122334455667788},
-           {16, 8, 0x99aabbccddeeff01}, {24, 4, 63}, {28, 4, 0xfffffffe}, {32, 1, 1}, {33, 1, 4},
-           {34, 2, 0}, {36, 2, 7}, {38, 2, 8});
-    g_assert_cmpmem(bytes->data + 40, 16, "printerto print\0", 16);
-
-    g_byte_array_set_size(bytes, 0);
-    packet_write_bucket(bytes, 5, "default");
-    LAYOUT(bytes, 32, {0, 2, 1}, {4, 4, 32}, {16, 4, 5}, {20, 2, 7}, {22, 2, 0});
-    g_assert_cmpmem(bytes->data + 24, 8, "default\0", 8);
+    packet_write_request(bytes, 0x1122334455667788, 0x99aabbccddeeff01, 0xfffffffe,
+                         LOCK_MODE_SHARED, PACKET_OPTION_SIGNAL, "office", "printer", "to print");
+    LAYOUT(bytes, 64, {0, 2, 2}, {2, 2, 0}, {4, 4, 64}, {8, 8, 0x1122334455667788},
+           {16, 8, 0x99aabbccddeeff01}, {24, 4, 0xfffffffe}, {28, 1, 1}, {29, 1, 4}, {30, 2, 6},
+           {32, 2, 7}, {34, 2, 8}, {36, 4, 0});
+    g_assert_cmpmem(bytes->data + 40, 24, "officeprinterto print\0\0\0", 24);
 
     g_byte_array_set_size(bytes, 0);
     packet_write_key(bytes, PACKET_ABORT, PACKET_FLAG_NO_ANSWER, 3, 4);
@@ -128,22 +123,31 @@ test_layout_service(void)
 /* ---- round trips */
 
 static void
-round_trip_request(const char *name, const char *why, gsize size)
+assert_text(const char **text, gsize length, const char *expected)
+{
+    g_assert_cmpmem(*text, length, expected, expected != NULL ? strlen(expected) : 0);
+    *text += length;
+}
+
+static void
+round_trip_request(const char *bucket, const char *name, const char *why, gsize size)
 {
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     const PacketRequest *request;
+    const char *text;
 
-    packet_write_request(bytes, 1, G_MAXUINT64, 0, G_MAXUINT32, LOCK_MODE_EXCLUSIVE,
-                         PACKET_OPTIONS_ALL, name, why);
+    packet_write_request(bytes, 1, G_MAXUINT64, G_MAXUINT32, LOCK_MODE_EXCLUSIVE,
+                         PACKET_OPTIONS_ALL, bucket, name, why);
     assert_head(bytes, PACKET_REQUEST, 0, size, 1);
     request = (const PacketRequest *)read_one(packet_read_from_client, bytes);
     g_assert_nonnull(request);
     g_assert_cmpuint(request->key, ==, G_MAXUINT64);
     g_assert_cmpuint(request->timeout_ms, ==, G_MAXUINT32);
     g_assert_cmpuint(request->options, ==, PACKET_OPTIONS_ALL);
-    g_assert_cmpmem(request->text, request->name_length, name, strlen(name));
-    g_assert_cmpmem(request->text + request->name_length, request->why_length, why,
-                    why != NULL ? strlen(why) : 0);
+    text = request->text;
+    assert_text(&text, request->bucket_length, bucket);
+    assert_text(&text, request->name_length, name);
+    assert_text(&text, request->why_length, why);
 }
 
 static void
@@ -153,32 +157,18 @@ test_request(void)
     g_autofree char *longest = g_strnfill(65535 - 40, 'n');
     g_autofree char *wide = g_strnfill(32000, 'w');
 
-    round_trip_request("", NULL, 40);
-    round_trip_request("", "w", 48);
-    round_trip_request("1234567", NULL, 48);
-    round_trip_request("12345678", NULL, 48);
-    round_trip_request("12345678", "9", 56);
-    round_trip_request("ä\xf0\x9f\x94\x92", "\xe2\x82\xac", 56);
-    round_trip_request("\xef\xbf\xbf", NULL, 48); /* U+FFFF: refused with a typed error */
-    round_trip_request(longest, NULL, 65536);
-    round_trip_request(wide, wide, 64040);
-}
-
-static void
-test_bucket(void)
-{
-    for (gsize length = 1; length <= 255; length++) {
-        g_autoptr(GByteArray) bytes = g_byte_array_new();
-        g_autofree char *name = g_strnfill(length, 'b');
-        const PacketBucket *bucket;
-
-        packet_write_bucket(bytes, PACKET_N_BUCKETS - 1, name);
-        assert_head(bytes, PACKET_BUCKET, 0, 24 + (length + 7) / 8 * 8, 0);
-        bucket = (const PacketBucket *)read_one(packet_read_from_client, bytes);
-        g_assert_nonnull(bucket);
-        g_assert_cmpuint(bucket->bucket, ==, PACKET_N_BUCKETS - 1);
-        g_assert_cmpmem(bucket->name, bucket->length, name, length);
-    }
+    round_trip_request("b", "", NULL, 48);
+    round_trip_request("b", "", "w", 48);
+    round_trip_request("b", "123456", NULL, 48);
+    round_trip_request("b", "1234567", NULL, 48);
+    round_trip_request("b", "1234567", "9", 56);
+    round_trip_request("ö", "ä\xf0\x9f\x94\x92", "\xe2\x82\xac", 56);
+    round_trip_request("b", longest, NULL, 65536);
+    round_trip_request("b", wide, wide + 8, 64040);
+    /* Refused with a typed error: U+FFFF, and the lengths of a bucket. */
+    round_trip_request("\xef\xbf\xbf", "\xef\xbf\xbf", "\xef\xbf\xbf", 56);
+    round_trip_request("", "", NULL, 40);
+    round_trip_request(wide, "x", NULL, 32048);
 }
 
 static void
@@ -301,15 +291,14 @@ test_several(void)
 {
     g_autoptr(GByteArray) bytes = g_byte_array_new();
 
-    packet_write_bucket(bytes, 0, "b");
-    packet_write_request(bytes, 1, 1, 0, 0, LOCK_MODE_SHARED, 0, "x", "y");
+    packet_write_request(bytes, 1, 1, 0, LOCK_MODE_SHARED, 0, "b", "x", "y");
     packet_write_key(bytes, PACKET_RELEASE, 0, 2, 1);
     packet_write_head(bytes, PACKET_SYNC, 3);
     packet_write_head(bytes, PACKET_END, 4);
-    g_assert_cmpuint(packet_check_from_client(bytes->data, bytes->len), ==, 5);
+    g_assert_cmpuint(packet_check_from_client(bytes->data, bytes->len), ==, 4);
     packet_write_key(bytes, PACKET_RELEASE, 0, 5, 0);
     packet_write_head(bytes, PACKET_SYNC, 6);
-    g_assert_cmpuint(packet_check_from_client(bytes->data, bytes->len), ==, 5);
+    g_assert_cmpuint(packet_check_from_client(bytes->data, bytes->len), ==, 4);
 }
 
 /* Messages that do not fit into one packet are put into the next; no message is split. */
@@ -323,7 +312,7 @@ test_length(void)
 
     g_assert_cmpuint(packet_get_length(bytes, 0, PACKET_BYTES_MAX), ==, 0);
     for (guint i = 0; i < 100; i++)
-        packet_write_request(bytes, i, i + 1, 0, 0, LOCK_MODE_SHARED, 0, name, NULL);
+        packet_write_request(bytes, i, i + 1, 0, LOCK_MODE_SHARED, 0, "b", name, NULL);
     while (offset < bytes->len) {
         const gsize length = packet_get_length(bytes, offset, PACKET_BYTES_MAX);
 
@@ -335,7 +324,7 @@ test_length(void)
     }
     g_assert_cmpuint(offset, ==, bytes->len);
     g_assert_cmpuint(n_messages, ==, 100);
-    g_assert_cmpuint(n_packets, ==, 5); /* 21 of 3,040 bytes each */
+    g_assert_cmpuint(n_packets, ==, 5); /* 21 of 3,048 bytes each */
 }
 
 /* ---- malformed */
@@ -351,47 +340,40 @@ typedef struct {
 } Case;
 
 static const Case client_cases[] = {
-    {PACKET_BUCKET, "a flag", 2, 2, 1},
-    {PACKET_BUCKET, "too small for its name", 4, 4, 24},
-    {PACKET_BUCKET, "number 63", 16, 4, 63, TRUE},
-    {PACKET_BUCKET, "number 64", 16, 4, 64},
-    {PACKET_BUCKET, "the largest number", 16, 4, G_MAXUINT32},
-    {PACKET_BUCKET, "no name", 20, 2, 0},
-    {PACKET_BUCKET, "a name that is shorter than its length field", 20, 2, 8},
-    {PACKET_BUCKET, "a name that reaches beyond the message", 20, 2, 9},
-    {PACKET_BUCKET, "a name that wraps around", 20, 2, G_MAXUINT16},
-    {PACKET_BUCKET, "reserved", 22, 2, 1},
-    {PACKET_BUCKET, "reserved, high byte", 22, 2, 0x100},
-    {PACKET_BUCKET, "NUL in the name", 24, 1, 0},
-    {PACKET_BUCKET, "not UTF-8", 24, 1, 0xff},
-    {PACKET_BUCKET, "half a character at the end", 30, 1, 0xc3},
-    {PACKET_BUCKET, "padding", 31, 1, 1},
     {PACKET_REQUEST, "the flag of others", 2, 2, 1},
+    {PACKET_REQUEST, "too small for its texts", 4, 4, 56},
     {PACKET_REQUEST, "key 0", 16, 8, 0},
     {PACKET_REQUEST, "key 1", 16, 8, 1, TRUE},
-    {PACKET_REQUEST, "bucket 64", 24, 4, 64},
-    {PACKET_REQUEST, "the longest time-out", 28, 4, G_MAXUINT32, TRUE},
-    {PACKET_REQUEST, "mode 1", 32, 1, 1, TRUE},
-    {PACKET_REQUEST, "mode 2", 32, 1, 2},
-    {PACKET_REQUEST, "mode 255", 32, 1, 255},
-    {PACKET_REQUEST, "all options", 33, 1, 7, TRUE},
-    {PACKET_REQUEST, "an unknown option", 33, 1, 8},
-    {PACKET_REQUEST, "the last option", 33, 1, 0x80},
-    {PACKET_REQUEST, "reserved", 34, 2, 1},
-    {PACKET_REQUEST, "reserved, high byte", 34, 2, 0x8000},
-    {PACKET_REQUEST, "a name that is longer", 36, 2, 7},
-    {PACKET_REQUEST, "a name that is shorter", 36, 2, 5},
-    {PACKET_REQUEST, "a name that wraps around", 36, 2, G_MAXUINT16},
-    {PACKET_REQUEST, "why is longer", 38, 2, 10},
-    {PACKET_REQUEST, "why is shorter", 38, 2, 8},
-    {PACKET_REQUEST, "no why", 38, 2, 0},
-    {PACKET_REQUEST, "why wraps around", 38, 2, G_MAXUINT16},
-    {PACKET_REQUEST, "NUL in the name", 40, 1, 0},
-    {PACKET_REQUEST, "not UTF-8", 40, 1, 0x80},
-    {PACKET_REQUEST, "a character that reaches into why", 45, 1, 0xc3},
-    {PACKET_REQUEST, "NUL in why", 46, 1, 0},
-    {PACKET_REQUEST, "not UTF-8 in why", 46, 1, 0xc0},
-    {PACKET_REQUEST, "padding", 55, 1, 1},
+    {PACKET_REQUEST, "the longest time-out", 24, 4, G_MAXUINT32, TRUE},
+    {PACKET_REQUEST, "mode 1", 28, 1, 1, TRUE},
+    {PACKET_REQUEST, "mode 2", 28, 1, 2},
+    {PACKET_REQUEST, "mode 255", 28, 1, 255},
+    {PACKET_REQUEST, "all options", 29, 1, 7, TRUE},
+    {PACKET_REQUEST, "an unknown option", 29, 1, 8},
+    {PACKET_REQUEST, "the last option", 29, 1, 0x80},
+    {PACKET_REQUEST, "a bucket that is longer", 30, 2, 7},
+    {PACKET_REQUEST, "a bucket that is shorter", 30, 2, 5},
+    {PACKET_REQUEST, "no bucket", 30, 2, 0},
+    {PACKET_REQUEST, "a bucket that wraps around", 30, 2, G_MAXUINT16},
+    {PACKET_REQUEST, "a name that is longer", 32, 2, 8},
+    {PACKET_REQUEST, "a name that is shorter", 32, 2, 6},
+    {PACKET_REQUEST, "a name that wraps around", 32, 2, G_MAXUINT16},
+    {PACKET_REQUEST, "why is longer", 34, 2, 11},
+    {PACKET_REQUEST, "why is shorter", 34, 2, 9},
+    {PACKET_REQUEST, "no why", 34, 2, 0},
+    {PACKET_REQUEST, "why wraps around", 34, 2, G_MAXUINT16},
+    {PACKET_REQUEST, "reserved", 36, 4, 1},
+    {PACKET_REQUEST, "reserved, high byte", 36, 4, 0x80000000},
+    {PACKET_REQUEST, "NUL in the bucket", 40, 1, 0},
+    {PACKET_REQUEST, "a bucket that is not UTF-8", 40, 1, 0xff},
+    {PACKET_REQUEST, "a character that reaches into the name", 45, 1, 0xc3},
+    {PACKET_REQUEST, "NUL in the name", 46, 1, 0},
+    {PACKET_REQUEST, "not UTF-8", 46, 1, 0x80},
+    {PACKET_REQUEST, "a character that reaches into why", 52, 1, 0xc3},
+    {PACKET_REQUEST, "NUL in why", 53, 1, 0},
+    {PACKET_REQUEST, "not UTF-8 in why", 53, 1, 0xc0},
+    {PACKET_REQUEST, "half a character at the end", 62, 1, 0xc3},
+    {PACKET_REQUEST, "padding", 63, 1, 1},
     {PACKET_RELEASE, "the flag", 2, 2, 1, TRUE},
     {PACKET_RELEASE, "another flag", 2, 2, 2},
     {PACKET_RELEASE, "the last flag", 2, 2, 0x8001},
@@ -408,6 +390,7 @@ static const Case client_cases[] = {
     {PACKET_SYNC, "the largest size", 4, 4, G_MAXUINT32},
     {PACKET_SYNC, "the largest multiple of 8", 4, 4, G_MAXUINT32 - 7},
     {PACKET_SYNC, "kind 0", 0, 2, 0},
+    {PACKET_SYNC, "kind 1", 0, 2, 1},
     {PACKET_SYNC, "kind 7", 0, 2, 7},
     {PACKET_SYNC, "a kind of the service", 0, 2, PACKET_ANSWER},
     {PACKET_SYNC, "the last kind", 0, 2, G_MAXUINT16},
@@ -449,11 +432,9 @@ make_message(PacketKind kind)
     GByteArray *bytes = g_byte_array_new();
 
     switch (kind) {
-    case PACKET_BUCKET:
-        packet_write_bucket(bytes, 1, "default"); /* and one byte of padding */
-        break;
-    case PACKET_REQUEST:
-        packet_write_request(bytes, 1, 2, 3, 4, LOCK_MODE_EXCLUSIVE, 0, "editor", "nine long");
+    case PACKET_REQUEST: /* with one byte of padding */
+        packet_write_request(bytes, 1, 2, 4, LOCK_MODE_EXCLUSIVE, 0, "office", "printer",
+                             "ten bytes.");
         break;
     case PACKET_RELEASE:
     case PACKET_ABORT:
@@ -509,8 +490,8 @@ test_malformed(gconstpointer data)
 }
 
 static const PacketKind all_kinds[] = {
-    PACKET_BUCKET, PACKET_REQUEST, PACKET_RELEASE, PACKET_ABORT, PACKET_SYNC,   PACKET_END,
-    PACKET_ANSWER, PACKET_GRANTED, PACKET_ENDED,   PACKET_LIVE,  PACKET_CLOSED,
+    PACKET_REQUEST, PACKET_RELEASE, PACKET_ABORT, PACKET_SYNC, PACKET_END,
+    PACKET_ANSWER,  PACKET_GRANTED, PACKET_ENDED, PACKET_LIVE, PACKET_CLOSED,
 };
 
 /* Messages of the client are accepted by the service only, and those of the service by the client
@@ -573,11 +554,8 @@ test_text(void)
         for (guint at = 0; at < 3; at++) {
             g_autoptr(GByteArray) bytes = g_byte_array_new();
 
-            if (at == 0)
-                packet_write_bucket(bytes, 0, bad[i]);
-            else
-                packet_write_request(bytes, 1, 1, 0, 0, LOCK_MODE_SHARED, 0, at == 1 ? bad[i] : "x",
-                                     at == 2 ? bad[i] : NULL);
+            packet_write_request(bytes, 1, 1, 0, LOCK_MODE_SHARED, 0, at == 0 ? bad[i] : "b",
+                                 at == 1 ? bad[i] : "x", at == 2 ? bad[i] : NULL);
             g_assert_null(read_one(packet_read_from_client, bytes));
         }
     }
@@ -624,7 +602,6 @@ main(int argc, char **argv)
     g_test_add_func("/packet/layout/client", test_layout_client);
     g_test_add_func("/packet/layout/service", test_layout_service);
     g_test_add_func("/packet/request", test_request);
-    g_test_add_func("/packet/bucket", test_bucket);
     g_test_add_func("/packet/key", test_key);
     g_test_add_func("/packet/head", test_head);
     g_test_add_func("/packet/answer", test_answer);

@@ -42,18 +42,25 @@ set_permit(LockQueue *queue, PermitMode mode)
 #define PERMIT_TEST(path, function) \
     g_test_add(path, PermitFixture, NULL, set_up, function, tear_down)
 
-/* "exclusive: want none held none, 0 over": also "ifAvailable" and "steal" for undecided requests;
+static guint64
+count_tokens(const LockQueue *queue)
+{
+    const Permit *permit = queue->permit;
+
+    return permit->token_limit - MIN(permit->last_token, permit->token_limit);
+}
+
+/* "exclusive: want none held none, 0 over": also "ifAvailable" or "steal" for undecided requests;
  * the number is that of waiting requests. */
 static char *
 describe_demand(const PermitFixture *f)
 {
     static const char *const modes[] = {"none", "shared", "exclusive"};
+    static const char *const undecided[] = {"", " ifAvailable", " steal"};
     LockDemand demand = permit_get_demand(f->queue);
 
-    return g_strdup_printf("%s: want %s held %s, %u%s%s%s", modes[demand.permit],
-                           modes[demand.want], modes[demand.held], demand.n_waiting,
-                           demand.has_undecided_if_available ? " ifAvailable" : "",
-                           demand.has_undecided_steal ? " steal" : "",
+    return g_strdup_printf("%s: want %s held %s, %u%s%s", modes[demand.permit], modes[demand.want],
+                           modes[demand.held], demand.n_waiting, undecided[demand.undecided],
                            demand.turn_over ? " over" : "");
 }
 
@@ -369,20 +376,20 @@ test_tokens(PermitFixture *f, gconstpointer data)
 
     permit_set(f->queue, PERMIT_SHARED, 1000, 1099);
     permit_set(other, PERMIT_EXCLUSIVE, 2000, 2099);
-    g_assert_cmpuint(permit_get_demand(f->queue).n_tokens, ==, 100);
+    g_assert_cmpuint(count_tokens(f->queue), ==, 100);
     for (guint i = 0; i < 100; i++) {
         guint64 id = fixture_request(&f->core, 'A', "n", IN " shared");
 
         g_assert_cmpuint(fixture_find(&f->core, 'A', id)->token, ==, 1000 + i);
         release(f, 'A', id);
     }
-    g_assert_cmpuint(permit_get_demand(f->queue).n_tokens, ==, 0);
+    g_assert_cmpuint(count_tokens(f->queue), ==, 0);
     effects_clear(&f->core.user_agent.effects);
     fixture_request(&f->core, 'B', "n", IN " shared");
     assert_effects(&f->core, "waits B1");
     /* The next turn has new tokens; tokens of other names are not used. */
     assert_demand(f, "shared: want shared held none, 1 over");
-    g_assert_cmpuint(permit_get_demand(other).n_tokens, ==, 100);
+    g_assert_cmpuint(count_tokens(other), ==, 100);
     fixture_request(&f->core, 'B', "m", IN);
     g_assert_cmpuint(fixture_find(&f->core, 'B', 2)->token, ==, 2000);
 
@@ -392,7 +399,7 @@ test_tokens(PermitFixture *f, gconstpointer data)
     permit_set(f->queue, PERMIT_SHARED, 4000, 4000);
     assert_effects(&f->core, "granted B1");
     g_assert_cmpuint(fixture_find(&f->core, 'B', 1)->token, ==, 4000);
-    g_assert_cmpuint(permit_get_demand(f->queue).n_tokens, ==, 0);
+    g_assert_cmpuint(count_tokens(f->queue), ==, 0);
     lock_queue_unref(other);
 }
 
@@ -406,7 +413,7 @@ test_undecided_without_tokens(PermitFixture *f, gconstpointer data)
     assert_effects(&f->core, "granted A1, released A1, waits A2");
     assert_demand(f, "exclusive: want exclusive held none, 1 ifAvailable over");
     fixture_request(&f->core, 'B', "n", IN " steal");
-    assert_demand(f, "exclusive: want exclusive held none, 2 ifAvailable steal over");
+    assert_demand(f, "exclusive: want exclusive held none, 2 steal over");
     effects_clear(&f->core.user_agent.effects);
     permit_return(f->queue);
     permit_set(f->queue, PERMIT_EXCLUSIVE, 3000, 3001);
@@ -421,11 +428,11 @@ test_ranges(PermitFixture *f, gconstpointer data)
     permit_set(f->queue, PERMIT_EXCLUSIVE, 1000, 1999);
     release(f, 'A', fixture_request(&f->core, 'A', "n", IN));
     permit_set(f->queue, PERMIT_EXCLUSIVE, 1, 999);
-    g_assert_cmpuint(permit_get_demand(f->queue).n_tokens, ==, 0);
+    g_assert_cmpuint(count_tokens(f->queue), ==, 0);
     permit_set(f->queue, PERMIT_EXCLUSIVE, 1000, 1998);
-    g_assert_cmpuint(permit_get_demand(f->queue).n_tokens, ==, 998);
+    g_assert_cmpuint(count_tokens(f->queue), ==, 998);
     permit_set(f->queue, PERMIT_EXCLUSIVE, 500, 2000);
-    g_assert_cmpuint(permit_get_demand(f->queue).n_tokens, ==, 1000);
+    g_assert_cmpuint(count_tokens(f->queue), ==, 1000);
     fixture_request(&f->core, 'A', "n", IN);
     g_assert_cmpuint(fixture_find(&f->core, 'A', 2)->token, ==, 1001);
 }

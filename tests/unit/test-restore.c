@@ -3,7 +3,6 @@
 
 /* core/lock-manager: stored requests are restored unchanged, or not at all. */
 
-#include "service/core/deadlines.h"
 #include "tests/unit/core-fixture.h"
 
 #define NOW_MS (FIXTURE_MONOTONIC_US / 1000)

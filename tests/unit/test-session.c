@@ -30,7 +30,6 @@ set_up(Fixture *f, gconstpointer data)
     Limits limits;
 
     limits_init(&limits);
-    limits.max[LIMIT_CALLS_WAITING] = 3;
     server_init(&f->server, &limits);
     f->server.client_free = free_client;
     f->log = g_string_new(NULL);
@@ -79,10 +78,9 @@ test_copy(Fixture *f, gconstpointer data)
     const Limits *limits = &f->server.user_agent.limits;
     LockCall call = make_request(name);
     LockCall *copy;
-    gsize n_bytes;
 
     call.refusal_text = g_strdup("refused");
-    copy = lock_call_copy(&call, limits, &n_bytes);
+    copy = lock_call_copy(&call, limits);
     memset(name, 'x', 4);
     lock_call_clear(&call);
     g_assert_cmpint(copy->kind, ==, LOCK_CALL_REQUEST);
@@ -93,8 +91,8 @@ test_copy(Fixture *f, gconstpointer data)
     g_assert_cmpuint(copy->options.key, ==, 9);
     g_assert_null(copy->filter.name);
     g_assert_cmpstr(copy->refusal_text, ==, "refused");
-    g_assert_cmpuint(n_bytes, >=, sizeof *copy);
-    g_assert_cmpuint(n_bytes, <, sizeof *copy + 100);
+    g_assert_cmpuint(copy->n_bytes, >=, sizeof *copy);
+    g_assert_cmpuint(copy->n_bytes, <, sizeof *copy + 100);
     lock_call_free(copy);
 }
 
@@ -106,32 +104,30 @@ test_copy_is_cut(Fixture *f, gconstpointer data)
     g_autofree char *name = g_strnfill(1 << 20, 'n');
     LockCall call = make_request(name);
     LockCall *copy;
-    gsize n_bytes;
 
     call.options.why = name;
-    copy = lock_call_copy(&call, limits, &n_bytes);
+    copy = lock_call_copy(&call, limits);
     g_assert_cmpuint(strlen(copy->name), ==, limits->max[LIMIT_NAME_BYTES] + 1);
     g_assert_cmpuint(strlen(copy->options.why), ==, limits->max[LIMIT_WHY_BYTES] + 1);
-    g_assert_cmpuint(n_bytes, <, 2048);
+    g_assert_cmpuint(copy->n_bytes, <, 2048);
     lock_call_free(copy);
 }
 
 static void
 test_queue(Fixture *f, gconstpointer data)
 {
-    const Limits *limits = &f->server.user_agent.limits;
+    Limits *limits = &f->server.user_agent.limits;
     Client *client = server_add_client(&f->server, ":1.1", NULL);
-    LimitId limit;
 
+    limits->max[LIMIT_BYTES_WAITING] = 2 * sizeof(LockCall) + 100;
     for (guint64 serial = 1; serial <= 3; serial++) {
         LockCall call = make_request("n");
 
-        g_assert_true(call_queue_has_room(&client->deferred, 1, limits, &limit));
+        g_assert_true(call_queue_has_room(&client->deferred, limits));
         call.serial = serial;
         call_queue_push(&client->deferred, &call, limits);
     }
-    g_assert_false(call_queue_has_room(&client->deferred, 1, limits, &limit));
-    g_assert_cmpint(limit, ==, LIMIT_CALLS_WAITING);
+    g_assert_false(call_queue_has_room(&client->deferred, limits));
     for (guint64 serial = 1; serial <= 3; serial++) {
         LockCall *call = call_queue_pop(&client->deferred);
 

@@ -23,9 +23,10 @@ void check_text(string? got, string expected, string what)
 
 async WebLocks.Manager open_bucket(string bucket) throws Error
 {
-    var agent = yield new WebLocks.Agent(BusType.SESSION, null);
-    check(yield agent.is_available_async(null), "the service is available");
-    return (WebLocks.Manager) Object.new(typeof(WebLocks.Manager), agent: agent, bucket: bucket);
+    var agent = new WebLocks.Agent(BusType.SESSION, null);
+    check(!agent.connected, "an agent is not connected before it is used");
+    check(yield agent.init_async(Priority.DEFAULT, null), "an agent is connected");
+    return new WebLocks.Manager(agent, bucket);
 }
 
 async void hold(WebLocks.Manager manager, string name, StringBuilder order, string client) throws Error
@@ -84,16 +85,16 @@ async void test_options(WebLocks.Manager manager, WebLocks.Manager other) throws
         check(error is IOError.CANCELLED, "a wait can be cancelled");
     }
 
-    WebLocks.LossReason? reason = null;
-    held.lost.connect((why) => { reason = why; });
+    Error? loss = null;
+    held.lost.connect((error) => { loss = error; });
     options = new WebLocks.Options() { steal = true };
     var stolen = yield other.request_async("scanner", options, null);
     /* A lock that is released before it was lost emits no signal. */
-    while (reason == null) {
+    while (loss == null) {
         Idle.add(test_options.callback);
         yield;
     }
-    check(reason == WebLocks.LossReason.STOLEN, "the holder is notified");
+    check(loss is WebLocks.Error.STOLEN, "the holder is notified");
     check(held.get_error() is WebLocks.Error.STOLEN, "the lock has the error");
     try {
         yield held.release_async(null);

@@ -29,11 +29,8 @@ struct _NotesWindow {
     char *notice;  /* the text of the banner */
     gboolean is_editable;
 
-    WebLocksClaim *claim; /* on being the only one who edits the file */
-    gboolean is_monitored;
-    WebLocksMonitor *monitor;
-    GListModel *queue;     /* of `monitor` */
-    GCancellable *closing; /* cancels what is pending when the window is closed */
+    WebLocksClaim *claim;     /* on being the only one who edits the file */
+    WebLocksMonitor *monitor; /* of who edits and who waits */
 };
 
 G_DEFINE_FINAL_TYPE(NotesWindow, notes_window, GTK_TYPE_APPLICATION_WINDOW)
@@ -49,7 +46,7 @@ notes_window_show(NotesWindow *self)
     g_autofree char *name = g_strconcat(unsaved, file, NULL);
     WebLocksLockInfo *info = web_locks_claim_get_holder(self->claim);
     g_autofree char *holder = info != NULL ? notes_describe(info) : g_strdup(_("Nobody"));
-    guint n_waiting = self->queue != NULL ? notes_queue_count_waiting(self->queue) : 0;
+    guint n_waiting = g_list_model_get_n_items(web_locks_monitor_get_pending(self->monitor));
     g_autofree char *state =
         editable ? g_strdup_printf(_("Editing, %u waiting"), n_waiting)
                  : g_strdup_printf(_("%s is editing, %u waiting"), holder, n_waiting);
@@ -164,37 +161,6 @@ reload(NotesWindow *self, GError **error)
 /* ---- lock and queue */
 
 static void
-on_monitor(GObject *source, GAsyncResult *result, gpointer data)
-{
-    g_autoptr(NotesWindow) self = data;
-    g_autoptr(GtkNoSelection) selection = NULL;
-
-    self->monitor = web_locks_monitor_new_finish(result, NULL);
-    self->is_monitored = self->monitor != NULL;
-    if (self->monitor == NULL)
-        return;
-    self->queue = notes_queue_new(self->monitor, web_locks_claim_get_name(self->claim));
-    g_signal_connect_object(self->queue, "items-changed", G_CALLBACK(notes_window_show), self,
-                            G_CONNECT_SWAPPED);
-    selection = gtk_no_selection_new(g_object_ref(self->queue));
-    gtk_column_view_set_model(self->queue_view, GTK_SELECTION_MODEL(selection));
-    notes_window_show(self);
-}
-
-/* Shows who waits. This needs a lock service, which exists if somebody holds the lock. */
-static void
-show_queue(NotesWindow *self)
-{
-    if (!self->is_monitored && (web_locks_claim_get_held(self->claim) ||
-                                web_locks_claim_get_holder(self->claim) != NULL)) {
-        self->is_monitored = TRUE;
-        web_locks_monitor_new_async(web_locks_claim_get_manager(self->claim), self->closing,
-                                    on_monitor, g_object_ref(self));
-    }
-    notes_window_show(self);
-}
-
-static void
 begin_editing(NotesWindow *self)
 {
     g_autoptr(GError) error = NULL;
@@ -235,7 +201,7 @@ on_state_changed(NotesWindow *self)
         begin_editing(self);
     else if (state == WEB_LOCKS_CLAIM_STATE_LOST || state == WEB_LOCKS_CLAIM_STATE_FAILED)
         end_editing(self);
-    show_queue(self);
+    notes_window_show(self);
 }
 
 /* Functions for the two columns of the queue view, which notes.ui refers to. */
@@ -266,7 +232,6 @@ notes_window_close_request(GtkWindow *window)
         save(self);
     if (gtk_text_buffer_get_modified(self->buffer) && !put_aside(self))
         return TRUE;
-    g_cancellable_cancel(self->closing);
     web_locks_claim_stop(self->claim);
     return GTK_WINDOW_CLASS(notes_window_parent_class)->close_request(window);
 }
@@ -276,7 +241,6 @@ notes_window_dispose(GObject *object)
 {
     NotesWindow *self = NOTES_WINDOW(object);
 
-    g_clear_object(&self->queue);
     g_clear_object(&self->monitor);
     G_OBJECT_CLASS(notes_window_parent_class)->dispose(object);
 }
@@ -290,14 +254,12 @@ notes_window_finalize(GObject *object)
     g_clear_object(&self->claim);
     g_free(self->on_disk);
     g_free(self->notice);
-    g_object_unref(self->closing);
     G_OBJECT_CLASS(notes_window_parent_class)->finalize(object);
 }
 
 static void
 notes_window_init(NotesWindow *self)
 {
-    self->closing = g_cancellable_new();
     gtk_widget_init_template(GTK_WIDGET(self));
 }
 
@@ -352,11 +314,11 @@ NotesWindow *
 notes_window_new(GtkApplication *application, GFile *file)
 {
     NotesWindow *self = g_object_new(NOTES_TYPE_WINDOW, "application", application, NULL);
-    g_autoptr(WebLocksManager) documents =
-        g_object_new(WEB_LOCKS_TYPE_MANAGER, "bucket", WEB_LOCKS_DOCUMENTS_BUCKET, NULL);
+    g_autoptr(WebLocksManager) documents = web_locks_manager_new(NULL, WEB_LOCKS_DOCUMENTS_BUCKET);
     g_autofree char *lock_name = web_locks_document_name_for_file(file);
     /* The file itself and not a link to it, since it is replaced when it is saved. */
     char *real_path = realpath(g_file_peek_path(file), NULL);
+    g_autoptr(GtkNoSelection) selection = NULL;
     char *text = NULL;
 
     self->path = real_path != NULL ? real_path : g_file_get_path(file);
@@ -364,8 +326,13 @@ notes_window_new(GtkApplication *application, GFile *file)
                                "editing", "reclaim", TRUE, NULL);
     g_signal_connect_object(self->claim, "notify::state", G_CALLBACK(on_state_changed), self,
                             G_CONNECT_SWAPPED);
-    g_signal_connect_object(self->claim, "notify::holder", G_CALLBACK(show_queue), self,
+    g_signal_connect_object(self->claim, "notify::holder", G_CALLBACK(notes_window_show), self,
                             G_CONNECT_SWAPPED);
+    self->monitor = web_locks_monitor_new_for_name(documents, lock_name, NULL);
+    g_signal_connect_object(self->monitor, "changed", G_CALLBACK(notes_window_show), self,
+                            G_CONNECT_SWAPPED);
+    selection = gtk_no_selection_new(notes_queue_new(self->monitor));
+    gtk_column_view_set_model(self->queue_view, GTK_SELECTION_MODEL(selection));
     g_file_get_contents(self->path, &text, NULL, NULL);
     set_text(self, text != NULL ? text : g_strdup(""));
     web_locks_claim_start(self->claim);

@@ -9,8 +9,7 @@
 #include <weblocks/weblocks.h>
 
 /* Returns a list of WebLocksLockInfo: first the holder, then pending requests in queue order. */
-GListModel *notes_queue_new(WebLocksMonitor *monitor, const char *lock_name);
-guint notes_queue_count_waiting(GListModel *queue);
+GListModel *notes_queue_new(WebLocksMonitor *monitor);
 
 /* Returns the application and the process, such as "Text Editor (pid 12)". */
 char *notes_describe(WebLocksLockInfo *info);

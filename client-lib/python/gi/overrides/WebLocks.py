@@ -220,7 +220,7 @@ def attribute(name):
 
 
 # Functions without a callback that may add work to the main context.
-NOT_WAITING = ('close', 'release', 'get_error', 'get_held')
+WITHOUT_CALLBACK = ('close', 'init', 'release', 'get_error', 'get_held')
 
 # A name that is much longer than the limit is truncated before the conversion; it is still too
 # long.
@@ -253,9 +253,9 @@ def exported(class_):
     """Replaces an introspected class by its override."""
     base = class_.__base__
     for name in dir(base):
-        if name.endswith(('_async', '_sync')) or name in NOT_WAITING:
+        if name.endswith(('_async', '_sync')) or name in WITHOUT_CALLBACK:
             function = tells_pumps(getattr(base, name))
-            setattr(class_, name, staticmethod(function) if name.startswith('new_') else function)
+            setattr(class_, name, staticmethod(function) if name.startswith('new') else function)
     __all__.append(class_.__name__)
     return override(class_)
 
@@ -264,16 +264,10 @@ def exported(class_):
 class Agent(WebLocks.Agent):
     client_id = attribute('client_id')
     connected = attribute('connected')
+    service_running = attribute('service_running')
 
     def __repr__(self):
         return f"<WebLocks.Agent {self.client_id or 'not connected'}>"
-
-    async def is_available(self):
-        """Awaits whether there is a lock service that the agent can use."""
-        return await on_asyncio(self.is_available_async, self.is_available_finish)
-
-    async def list_buckets(self):
-        return await on_asyncio(self.list_buckets_async, self.list_buckets_finish)
 
     async def list_observable(self):
         """Awaits a list of Managers, also of buckets of others that one may look at."""
@@ -347,9 +341,9 @@ class LockInfo(WebLocks.LockInfo):
     client_id = attribute('client_id')
     token = attribute('token')
     why = attribute('why')
-    age = attribute('age')
     pid = attribute('pid')
     process = attribute('process')
+    since = attribute('since')
     position = attribute('position')
     blocked_by = attribute('blocked_by')
     manager = attribute('manager')

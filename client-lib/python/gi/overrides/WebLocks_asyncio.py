@@ -5,9 +5,9 @@
 
 The library uses a GMainContext, which asyncio does not run. A Pump makes an asyncio loop run one:
 the descriptors that the context polls are added to an epoll descriptor, which the loop watches; the
-context's next time-out is a timer of the loop. So there is no polling and no additional thread. A
-loop gets its pump with the first awaited call, for the thread-default main context; the pump exists
-as long as the loop.
+context's next time-out is a timer of the loop. So no additional thread is needed, and no polling
+while the context belongs to the loop's thread. A loop gets its pump with the first awaited call, for
+the thread-default main context; the pump exists as long as the loop.
 
 A pump keeps the context acquired, as g_main_loop_run() would, so that other threads wake it when
 they add work to the context. GLib does not do so for work from the owner's own thread, since that

@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "snapshots.h"
+#include "lists.h"
 
 #include "bucket-path.h"
 #include "bus-names.h"
-#include "client.h"
+#include "cluster-packet.h"
+#include "encode.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
 #include "principal.h"
@@ -24,7 +25,7 @@
  * is kept here. */
 typedef struct {
     sd_bus_message *message;
-    const Agent *caller; /* of Inspect */
+    const Agent *caller;
     gint64 now_us;
     int r;
     gsize n_bytes; /* of the strings in it, approximately */
@@ -107,19 +108,13 @@ append_lock_infos(Writer *writer,
         note(writer, sd_bus_message_close_container(writer->message));
 }
 
-int
-snapshots_append_query(sd_bus_message *reply,
-                       const LockManager *manager,
-                       const GPtrArray *rows,
-                       gsize *out_n_bytes)
+/* [4.5] */
+static void
+append_query(Writer *writer, const LockManager *manager, const GPtrArray *rows)
 {
-    Writer writer = {.message = reply};
-
-    append_lock_infos(&writer, manager, rows, LOCK_REQUEST_HELD);
-    if (writer.r >= 0)
-        append_lock_infos(&writer, manager, rows, LOCK_REQUEST_PENDING);
-    *out_n_bytes = writer.n_bytes;
-    return writer.r;
+    append_lock_infos(writer, manager, rows, LOCK_REQUEST_HELD);
+    if (writer->r >= 0)
+        append_lock_infos(writer, manager, rows, LOCK_REQUEST_PENDING);
 }
 
 static void
@@ -185,48 +180,42 @@ append_row(Writer *writer, const ClusterRow *row, guint32 uid)
     writer->n_bytes += ENTRY_BYTES + row->name_length;
 }
 
-int
-snapshots_append_inspect(sd_bus_message *reply,
-                         LockManager *manager,
-                         const InspectFilter *filter,
-                         const GPtrArray *rows,
-                         guint32 uid,
-                         const Agent *caller,
-                         gint64 now_us,
-                         gsize *out_n_bytes)
+/* The rows of other hosts, which match the filter, are appended to the last page. */
+static void
+append_inspect(Writer *writer,
+               LockManager *manager,
+               const InspectFilter *filter,
+               const GPtrArray *rows,
+               guint32 uid)
 {
-    Writer writer = {.message = reply, .caller = caller, .now_us = now_us};
     gboolean more = FALSE;
 
-    note(&writer, sd_bus_message_open_container(reply, 'a', "a{sv}"));
+    note(writer, sd_bus_message_open_container(writer->message, 'a', "a{sv}"));
     if (manager != NULL)
-        more = lock_manager_inspect(manager, filter, append_entry, &writer);
-    for (guint i = 0; rows != NULL && !more && i < rows->len && writer.r >= 0; i++)
-        append_row(&writer, rows->pdata[i], uid);
-    if (writer.r < 0)
-        return writer.r;
-    note(&writer, sd_bus_message_close_container(reply));
-    note(&writer, sd_bus_message_append(reply, "b", more));
-    *out_n_bytes = writer.n_bytes;
-    return writer.r;
+        more = lock_manager_inspect(manager, filter, append_entry, writer);
+    for (guint i = 0; rows != NULL && !more && i < rows->len && writer->r >= 0; i++)
+        append_row(writer, rows->pdata[i], uid);
+    if (writer->r < 0)
+        return;
+    note(writer, sd_bus_message_close_container(writer->message));
+    note(writer, sd_bus_message_append(writer->message, "b", more));
 }
 
-int
-snapshots_append_buckets(sd_bus_message *reply, const Principal *principal, gsize *out_n_bytes)
+/* ---- buckets */
+
+static void
+append_buckets(Writer *writer)
 {
-    Writer writer = {.message = reply};
     GHashTableIter iter;
     LockManager *manager;
 
-    note(&writer, sd_bus_message_open_container(reply, 'a', "s"));
-    g_hash_table_iter_init(&iter, principal->managers);
-    while (writer.r >= 0 && g_hash_table_iter_next(&iter, NULL, (gpointer *)&manager))
+    note(writer, sd_bus_message_open_container(writer->message, 'a', "s"));
+    g_hash_table_iter_init(&iter, writer->caller->principal->managers);
+    while (writer->r >= 0 && g_hash_table_iter_next(&iter, NULL, (gpointer *)&manager))
         if (manager->requests.length > 0) /* else it is only watched */
-            append_string(&writer, manager->bucket);
-    if (writer.r >= 0)
-        note(&writer, sd_bus_message_close_container(reply));
-    *out_n_bytes = writer.n_bytes;
-    return writer.r;
+            append_string(writer, manager->bucket);
+    if (writer->r >= 0)
+        note(writer, sd_bus_message_close_container(writer->message));
 }
 
 static const char *const kind_names[] = {
@@ -263,24 +252,25 @@ append_observable_of(Writer *writer, const Principal *observer, const Principal 
             append_observable_bucket(writer, observer, manager);
 }
 
-int
-snapshots_append_observable(sd_bus_message *reply, const Principal *principal, gsize *out_n_bytes)
+/* The caller's own buckets first. */
+static void
+append_observable(Writer *writer)
 {
-    Writer writer = {.message = reply};
+    const Principal *principal = writer->caller->principal;
     GHashTableIter iter;
     Principal *other;
 
-    note(&writer, sd_bus_message_open_container(reply, 'a', "(oa{sv})"));
-    append_observable_of(&writer, principal, principal);
+    note(writer, sd_bus_message_open_container(writer->message, 'a', "(oa{sv})"));
+    append_observable_of(writer, principal, principal);
     g_hash_table_iter_init(&iter, principal->user_agent->principals);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&other))
         if (other != principal && principal_may_observe(principal, other))
-            append_observable_of(&writer, principal, other);
-    if (writer.r >= 0)
-        note(&writer, sd_bus_message_close_container(reply));
-    *out_n_bytes = writer.n_bytes;
-    return writer.r;
+            append_observable_of(writer, principal, other);
+    if (writer->r >= 0)
+        note(writer, sd_bus_message_close_container(writer->message));
 }
+
+/* ---- requests of the caller */
 
 static void
 append_live_request(Writer *writer, const LockRequest *request)
@@ -296,19 +286,53 @@ append_live_request(Writer *writer, const LockRequest *request)
     writer->n_bytes += strlen(request->queue->name) + strlen(request->queue->manager->bucket) + 64;
 }
 
-int
-snapshots_append_resync(sd_bus_message *reply,
-                        const Agent *agent,
-                        gint64 now_us,
-                        gsize *out_n_bytes)
+static void
+append_resync(Writer *writer)
 {
-    Writer writer = {.message = reply, .now_us = now_us};
+    note(writer, sd_bus_message_open_container(writer->message, 'a', "(sttsstt)"));
+    for (GList *link = writer->caller->requests.head; writer->r >= 0 && link != NULL;
+         link = link->next)
+        append_live_request(writer, link->data);
+    if (writer->r >= 0)
+        note(writer, sd_bus_message_close_container(writer->message));
+}
 
-    note(&writer, sd_bus_message_open_container(reply, 'a', "(sttsstt)"));
-    for (GList *link = agent->requests.head; writer.r >= 0 && link != NULL; link = link->next)
-        append_live_request(&writer, link->data);
-    if (writer.r >= 0)
-        note(&writer, sd_bus_message_close_container(reply));
-    *out_n_bytes = writer.n_bytes;
-    return writer.r;
+/* ---- */
+
+static void
+append_list(Writer *writer, const Client *client, const LockCall *call, const GPtrArray *rows)
+{
+    if (call->kind == LOCK_CALL_QUERY) {
+        append_query(writer, client_find_manager(client, call), rows);
+    } else if (call->kind == LOCK_CALL_INSPECT) {
+        append_inspect(writer, client_find_manager(client, call), &call->filter, rows,
+                       client_get_owner(client, call).uid);
+    } else if (call->kind == LOCK_CALL_BUCKETS) {
+        append_buckets(writer);
+    } else if (call->kind == LOCK_CALL_OBSERVABLE) {
+        append_observable(writer);
+    } else {
+        g_assert(call->kind == LOCK_CALL_RESYNC);
+        append_resync(writer);
+    }
+}
+
+void
+lists_send(Client *client, const LockCall *call, const GPtrArray *rows)
+{
+    Writer writer = {
+        .message = encode_new_reply(client, call),
+        .caller = client->agent,
+        .now_us = client->server->user_agent.now_us,
+    };
+
+    if (writer.message == NULL)
+        return;
+    append_list(&writer, client, call, rows);
+    if (writer.r >= 0) {
+        bus_send(client, writer.message, writer.n_bytes);
+        return;
+    }
+    sd_bus_message_unref(writer.message);
+    encode_errno(client, call, writer.r);
 }

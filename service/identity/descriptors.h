@@ -19,7 +19,7 @@ void descriptors_set_limit(void);
 /* A use of descriptors. The value is its threshold, in eighths of the limit of open files. */
 typedef enum {
     DESCRIPTORS_FOR_SOCKETS = 5,
-    DESCRIPTORS_FOR_STRANGERS = 6, /* for look-ups of unidentified clients */
+    DESCRIPTORS_FOR_LOOKUPS = 6, /* of unidentified clients */
 } DescriptorsUse;
 
 /* Whether so many descriptors are open that this use has to wait or to be refused. */

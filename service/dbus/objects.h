@@ -1,0 +1,49 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The objects of the service on the bus: their interfaces, which introspection/ describes, and
+ * properties; and replies to calls of the interfaces of D-Bus itself, which all objects have.
+ *
+ * Every path that encodes valid names is a bucket (bucket-path.h). Introspection shows only
+ * `default` below the buckets, and nothing below the paths of other principals, so it doesn't
+ * reveal which buckets are in use. */
+
+#pragma once
+
+#include "bus.h"
+#include "cluster-info.h"
+#include "lock-call.h"
+
+typedef enum {
+    OBJECT_NONE,
+    OBJECT_BUCKET,
+    /* These have only the interfaces of D-Bus itself... */
+    OBJECT_ROOT,
+    OBJECT_ORG,
+    OBJECT_W3,
+    OBJECT_BUCKETS,
+    /* ... and this has also the one of the service. */
+    OBJECT_SERVICE,
+} ObjectKind;
+
+/* The properties of OBJECT_SERVICE. */
+enum {
+    PROPERTY_VERSION,
+    PROPERTY_INTERFACE_VERSION,
+    PROPERTY_LIMITS,
+    PROPERTY_CLUSTER,
+    N_PROPERTIES,
+};
+
+/* Returns the object at a path; `*out_bucket` is only set for OBJECT_BUCKET. */
+ObjectKind objects_find(const char *path, BucketPath *out_bucket);
+
+/* Whether the object has an interface. */
+gboolean objects_have(ObjectKind object, const char *interface);
+
+/* Returns a property's number; N_PROPERTIES if there is none. The interface may be "". */
+guint objects_find_property(ObjectKind object, const char *interface, const char *name);
+
+/* Replies to Ping, GetMachineId, Introspect (LockCall.item is the ObjectKind), Get (the property)
+ * and GetAll (how many of the properties). `cluster` is for the property Cluster. */
+void objects_reply(Client *client, const LockCall *call, const ClusterInfo *cluster);
