@@ -296,7 +296,7 @@ class OwnerHasEnded(OwnServices):
     """A service that is restarted after a kill can be faster than the bus notices the kill. Here the name
     is owned by a connection of a process that has exited."""
 
-    def test_waits_for_the_name(self):
+    def check(self, *arguments):
         owner = HandedOver(self.bus.address)
         self.addCleanup(owner.client.close)
         flags = GLib.Variant('(su)', (NAME, 0))
@@ -304,7 +304,7 @@ class OwnerHasEnded(OwnServices):
                           destination='org.freedesktop.DBus')
         owner.end()
         start = self.monitor.position()
-        service = self.start(ready=False)
+        service = self.start(*arguments, ready=False)
         wait_for(lambda: any(message.get_member() == 'RequestName'
                              for message in self.monitor.messages(start, self.monitor.position())),
                  what='request for the name')
@@ -312,6 +312,12 @@ class OwnerHasEnded(OwnServices):
         owner.client.close()
         service.wait_ready(self.control)
         self.assertEqual(service.stop(), 0, service.stderr())
+
+    def test_waits_for_the_name(self):
+        self.check()
+
+    def test_waits_for_the_name_to_replace(self):
+        self.check('--replace')
 
 
 class Options(BusTestCase):
