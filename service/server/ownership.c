@@ -292,7 +292,7 @@ ownership_release_name(Server *server)
     if (self->release_name == NULL)
         r = sd_bus_release_name_async(server->bus->connection, &self->release_name,
                                       BUS_SERVICE_NAME, on_name_released, server);
-    if (r < 0 && !sd_bus_wants_room(r))
+    if (r < 0 && !sd_bus_is_transient(r))
         lifecycle_end(server, EXIT_FAILURE);
     return r >= 0;
 }

@@ -109,15 +109,16 @@ struct Recovery {
 };
 
 static void
-on_lost(Agent *agent, guint64 id, const RequestRecord *record, gpointer data)
+on_lost(
+    Agent *agent, const char *bucket, const char *name, const LockRequest *stored, gpointer data)
 {
     LostRequest *lost = data;
 
     lost->agent = agent_ref(agent);
-    lost->id = id;
-    lost->bucket = g_strdup(record->bucket);
-    lost->name = g_strdup(record->name);
-    lost->mode = record->parts.mode;
+    lost->id = stored->id;
+    lost->bucket = g_strdup(bucket);
+    lost->name = g_strdup(name);
+    lost->mode = stored->mode;
 }
 
 /* Expired requests time out before disconnects make them grantable, so the outcome does not depend
@@ -139,32 +140,20 @@ static gboolean
 run_steps(Server *server, Recovery *self, GHashTable *names, GError **error)
 {
     UserAgent *user_agent = &server->user_agent;
+    GPtrArray *agents;
 
     user_agent_set_time(user_agent, g_get_monotonic_time(), g_get_real_time());
-    if (!state_read(self->state, error))
+    agents = state_restore(self->state, user_agent, on_lost, &self->lost, error);
+    if (agents == NULL)
         return FALSE;
-    g_clear_pointer(&self->agents, g_ptr_array_unref);
-    self->agents = state_restore(self->state, user_agent, on_lost, &self->lost);
+    g_ptr_array_unref(self->agents);
+    self->agents = agents;
     cluster_lose_unconfigured(server->cluster, user_agent);
     catch_up(user_agent, names, self->agents);
-    return state_begin(self->state, user_agent, self->agents, error);
+    return state_begin(self->state, user_agent, error);
 }
 
-static gboolean
-has_room(gpointer state, gsize n_bytes)
-{
-    return state_has_room(state, n_bytes);
-}
-
-static void
-take_state(Server *server, Recovery *self)
-{
-    server->state = g_steal_pointer(&self->state);
-    server->user_agent.has_room = has_room;
-    server->user_agent.has_room_data = server->state;
-}
-
-/* The signals of all changes are sent at the end of the turn. */
+/* Creates the clients, and queues the signals of all changes for the end of the turn. */
 static void
 notify(Server *server, const Recovery *self)
 {
@@ -180,6 +169,8 @@ notify(Server *server, const Recovery *self)
         cluster_begin(server->cluster, state_get_deadline_us(server->state));
     if (lost->agent != NULL && lost->agent->server_data != NULL)
         encode_lost(lost->agent->server_data, lost->bucket, lost->id, lost->name, lost->mode);
+    notify_effects(server);
+    state_end_recovery();
 }
 
 /* Instead of it, for a service that can't start: everything remains in the state, and no client is
@@ -211,7 +202,7 @@ on_names(sd_bus_message *reply, void *userdata, sd_bus_error *bus_error)
         drop(server, self);
         lifecycle_fail(server, "%s", error->message);
     } else {
-        take_state(server, self);
+        server->state = g_steal_pointer(&self->state);
         notify(server, self);
         recovery_free(server);
         lifecycle_run(server);

@@ -6,14 +6,13 @@
  *
  *   ask       the bus who is connected: after the lock was taken, so that no disconnect is missed
  *             between the list and the stored state;
- *   read      the file, in a child process;
- *   restore   check the records, and create their agents and requests in the core;
+ *   restore   read the file, check the records, and create their agents and requests in the core;
  *   catch up  terminate agents of clients that have disconnected, end requests whose time-out has
  *             expired, and grant what is grantable;
  *   begin     write the result to a new file;
  *   notify    queue the signals of all changes, which are sent at the end of the turn.
  *
- * state.h has the steps open, read, restore and begin; lifecycle.h has the steps of the start. */
+ * state.h has the steps open, restore and begin; lifecycle.h has the steps of the start. */
 
 #pragma once
 

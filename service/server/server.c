@@ -52,6 +52,8 @@ server_end_turn(Server *server)
     if (outbox_is_backed_up(&server->bus->outbox))
         turn_add_output(&server->bus->outbox.output, 0); /* queued messages may be sendable again */
     turn_end(&server->turn);
+    if (server->state != NULL)
+        state_compact(server->state);
     flow_controls_send_pings(&server->bus->flow);
     if (server->lifecycle->state != LIFECYCLE_RUNNING)
         lifecycle_end_turn(server);
