@@ -556,7 +556,7 @@ class Storm:
             self.start_bus()
             self.start_service()
             self.wait_service()
-            self.observer.ping()
+            self.look()  # which is served when the state is restored
             self.baseline = self.service.descriptors(), self.service.memory_kib()
             self.fill_slots()
             self.schedule()
