@@ -18,11 +18,19 @@
 /* Process names in the kernel have at most 15 bytes. */
 #define AGENT_PROCESS_NAME_SIZE 16
 
+/* What service/state notes about an agent; the core does not use it. */
+typedef struct {
+    guint64 number;     /* in its records; 0: it has none */
+    guint64 id_ceiling; /* it can be given ids up to this one without writing its record */
+    gboolean is_noted;  /* it has changed in this turn */
+} AgentMark;
+
 struct Agent {
     guint refs;
     Principal *principal;
     char *client_id;
     gpointer server_data; /* for the server; not used by the core */
+    AgentMark mark;
     gboolean terminated;
     /* Pid (0: unknown) and name ("": unknown) of its process at its first call, for display. The
      * process may have ended since, and the pid may have been reused. */

@@ -114,13 +114,12 @@ check_options(const char *name, const LockOptions *options)
     return LOCK_RESULT_OK;
 }
 
-/* Whether there is room for one more request. The limits come first: UserAgent.has_room allocates
- * storage for strings of any length. */
+/* Whether the limits and the storage admit one more request. */
 static LockResult
-check_room(const LockManager *manager,
-           const Agent *agent,
-           const char *name,
-           const LockOptions *options)
+check_limits(const LockManager *manager,
+             const Agent *agent,
+             const char *name,
+             const LockOptions *options)
 {
     const UserAgent *user_agent = agent->principal->user_agent;
     const LimitsAccount *account = agent->principal->account;
@@ -139,9 +138,7 @@ check_room(const LockManager *manager,
     if (!limits_admit(limits, account, CHARGE_REQUEST, 1, &limit) ||
         !limits_admit(limits, account, CHARGE_TEXT_BYTE, n_bytes, &limit))
         return lock_result_limit(limit);
-    if (user_agent->has_room != NULL && !user_agent->has_room(user_agent->has_room_data, n_bytes))
-        return LOCK_RESULT_NO_ROOM;
-    return LOCK_RESULT_OK;
+    return n_bytes <= user_agent->room_bytes ? LOCK_RESULT_OK : LOCK_RESULT_NO_ROOM;
 }
 
 /* Handles a repeated call, for a client that has not received the reply: it must be for the same
@@ -229,7 +226,7 @@ lock_manager_request(LockManager *manager,
     request = agent_find_key(agent, options->key);
     if (request != NULL)
         return repeat_request(manager, request, name, options, out_request);
-    result = check_room(manager, agent, name, options);
+    result = check_limits(manager, agent, name, options);
     if (result != LOCK_RESULT_OK)
         return result;
 
@@ -373,43 +370,45 @@ lock_manager_end_request(LockManager *manager, LockRequest *request, EffectKind 
 /* ---- restored requests */
 
 static gboolean
-is_possible(const LockManager *manager, const Agent *agent, const LockRequestParts *parts)
+is_possible(const LockManager *manager, const Agent *agent, const LockRequest *stored)
 {
-    return agent->principal == manager->principal && parts->id != 0 &&
-           parts->id <= agent->last_id && agent_find_request(agent, parts->id) == NULL &&
-           agent_find_key(agent, parts->key) == NULL && parts->sequence > manager->last_sequence &&
-           (parts->state == LOCK_REQUEST_HELD) == (parts->token != 0);
+    return agent->principal == manager->principal && stored->id != 0 &&
+           stored->id <= agent->last_id && agent_find_request(agent, stored->id) == NULL &&
+           agent_find_key(agent, stored->key) == NULL &&
+           stored->sequence > manager->last_sequence &&
+           (stored->state == LOCK_REQUEST_HELD) == (stored->token != 0);
 }
 
 static LockRequest *
-new_from_parts(Agent *agent, LockQueue *queue, const LockRequestParts *parts)
+new_from_stored(Agent *agent, LockQueue *queue, const LockRequest *stored)
 {
-    const LockOptions options = {.mode = parts->mode, .key = parts->key, .why = parts->why};
+    const LockOptions options = {
+        .mode = stored->mode, .key = stored->key, .why = stored->why != NULL ? stored->why : ""};
     guint64 last_id = agent->last_id;
     LockRequest *request = lock_request_new(agent, queue, &options);
 
     agent->last_id = last_id;
-    request->id = parts->id;
-    request->state = parts->state;
-    request->token = parts->token;
-    request->sequence = parts->sequence;
-    request->since_us = MIN(parts->since_us, agent->principal->user_agent->now_us);
+    request->id = stored->id;
+    request->state = stored->state;
+    request->token = stored->token;
+    request->sequence = stored->sequence;
+    request->since_us = MIN(stored->since_us, agent->principal->user_agent->now_us);
     return request;
 }
 
 /* Limits the deadline to now plus the request's own time-out. This matters if the clock is behind
  * the one of the stored times, as in another time namespace: see docs/reliability.md. */
 static gint64
-limit_deadline(const UserAgent *user_agent, const LockRequestParts *parts)
+limit_deadline(const UserAgent *user_agent, const LockRequest *stored)
 {
-    gint64 timeout_ms = parts->deadline_ms - (parts->since_us + 999) / 1000;
+    gint64 timeout_ms = stored->deadline_ms - (stored->since_us + 999) / 1000;
 
-    return MIN(parts->deadline_ms,
+    return MIN(stored->deadline_ms,
                user_agent_deadline_ms(user_agent, (guint32)CLAMP(timeout_ms, 0, G_MAXUINT32)));
 }
 
 static void
-enter_lists(LockManager *manager, LockRequest *request, const LockRequestParts *parts)
+enter_lists(LockManager *manager, LockRequest *request, const LockRequest *stored)
 {
     UserAgent *user_agent = manager->principal->user_agent;
     LockQueue *queue = request->queue;
@@ -425,25 +424,25 @@ enter_lists(LockManager *manager, LockRequest *request, const LockRequestParts *
         return;
     }
     g_queue_push_tail_link(&queue->pending, &request->in_queue);
-    if (parts->deadline_ms > 0)
-        user_agent_add_deadline(user_agent, request, limit_deadline(user_agent, parts));
+    if (stored->deadline_ms > 0)
+        user_agent_add_deadline(user_agent, request, limit_deadline(user_agent, stored));
 }
 
 LockRequest *
 lock_manager_restore(LockManager *manager,
                      Agent *agent,
                      const char *name,
-                     const LockRequestParts *parts)
+                     const LockRequest *stored)
 {
     LockRequest *request = NULL;
     LockQueue *queue;
 
-    if (!is_possible(manager, agent, parts))
+    if (!is_possible(manager, agent, stored))
         return NULL;
     queue = lock_queue_get(manager, name);
-    if (parts->state != LOCK_REQUEST_HELD || lock_queue_admits(queue, parts->mode)) {
-        request = new_from_parts(agent, queue, parts);
-        enter_lists(manager, request, parts);
+    if (stored->state != LOCK_REQUEST_HELD || lock_queue_admits(queue, stored->mode)) {
+        request = new_from_stored(agent, queue, stored);
+        enter_lists(manager, request, stored);
     }
     lock_queue_unref(queue);
     return request;

@@ -34,22 +34,6 @@ lock_request_ref(LockRequest *request)
     return request;
 }
 
-LockRequestParts
-lock_request_get_parts(const LockRequest *request)
-{
-    return (LockRequestParts){
-        .state = request->state,
-        .mode = request->mode,
-        .id = request->id,
-        .key = request->key,
-        .token = request->token,
-        .sequence = request->sequence,
-        .since_us = request->since_us,
-        .deadline_ms = request->deadline_ms,
-        .why = request->why != NULL ? request->why : "",
-    };
-}
-
 void
 lock_request_unref(LockRequest *request)
 {

@@ -37,31 +37,21 @@ typedef struct {
     const char *why;    /* "": none */
 } LockOptions;
 
-/* The data of a request that is stored in addition to its agent, bucket and name. */
-typedef struct {
-    LockRequestState state;
-    LockMode mode;
-    guint64 id;
-    guint64 key;
-    guint64 token;
-    guint64 sequence;
-    gint64 since_us;
-    gint64 deadline_ms;
-    const char *why; /* "": none */
-} LockRequestParts;
-
 struct LockRequest {
     guint refs;
     LockRequestState state;
     LockMode mode;
-    Undecided undecided; /* only while pending, and only in a clustered bucket */
-    guint64 id;          /* unique within the agent */
-    guint64 key;         /* unique among the agent's live requests; 0: none */
-    guint64 token;       /* the fencing token; 0 while pending */
-    guint64 sequence;    /* grows with each request of the bucket */
-    gint64 since_us;     /* monotonic; when the request entered `state` */
-    gint64 deadline_ms;  /* monotonic; 0: none */
-    char *why;           /* NULL: none */
+    Undecided undecided : 16; /* only while pending, and only in a clustered bucket */
+    /* What service/state notes: it has changed in this turn; it has a record. */
+    gboolean is_noted : 8;
+    gboolean is_stored : 8;
+    guint64 id;         /* unique within the agent */
+    guint64 key;        /* unique among the agent's live requests; 0: none */
+    guint64 token;      /* the fencing token; 0 while pending */
+    guint64 sequence;   /* grows with each request of the bucket */
+    gint64 since_us;    /* monotonic; when the request entered `state` */
+    gint64 deadline_ms; /* monotonic; 0: none */
+    char *why;          /* NULL: none */
     Agent *agent;
     LockQueue *queue;
     GList in_queue;
@@ -74,8 +64,6 @@ struct LockRequest {
 LockRequest *lock_request_new(Agent *agent, LockQueue *queue, const LockOptions *options);
 LockRequest *lock_request_ref(LockRequest *request);
 
-/* Returns the data to be stored; `why` is borrowed. */
-LockRequestParts lock_request_get_parts(const LockRequest *request);
 void lock_request_unref(LockRequest *request);
 
 /* The number of text bytes that a request is charged for: its bucket, name and `why`. */

@@ -14,6 +14,7 @@ user_agent_init(UserAgent *user_agent, const Limits *limits)
 {
     memset(user_agent, 0, sizeof *user_agent);
     user_agent->limits = *limits;
+    user_agent->room_bytes = G_MAXSIZE;
     user_agent->principals = g_hash_table_new(principal_identity_hash, principal_identity_equal);
     user_agent->total = limits_account_new_total();
     g_queue_init(&user_agent->agents);

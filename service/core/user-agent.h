@@ -28,10 +28,9 @@ struct UserAgent {
     guint64 token_clock; /* like `realtime_us`, but never goes back; tokens start from it */
     gboolean shutting_down;
 
-    /* Whether there is storage for one more request with `n_bytes` bytes of strings; NULL: always.
-     * Otherwise it is refused with LOCK_RESULT_NO_ROOM. */
-    gboolean (*has_room)(gpointer user_data, gsize n_bytes);
-    gpointer has_room_data; /* borrowed */
+    /* There is storage for one more request with that many bytes of strings; one with more is
+     * refused with LOCK_RESULT_NO_ROOM. The server sets it before each request. */
+    gsize room_bytes;
 };
 
 void user_agent_init(UserAgent *user_agent, const Limits *limits);

@@ -17,6 +17,7 @@
 #include "notifications.h"
 #include "objects.h"
 #include "principal.h"
+#include "state.h"
 #include "watches.h"
 
 /* ---- lock operations */
@@ -32,6 +33,9 @@ request(Client *client, const Channel *channel, const LockCall *call)
     if (call->refusal_name == NULL)
         reply.result = cluster_calls_check(client, call);
     if (reply.result == LOCK_RESULT_OK) {
+        if (server->state != NULL)
+            state_reserve(server->state,
+                          lock_text_bytes(call->bucket, call->name, call->options.why));
         manager = channel == &socket_channel
                       ? packet_socket_get_manager(client, call->bucket)
                       : lock_manager_get(client->agent->principal, call->bucket);

@@ -93,15 +93,16 @@ recovery_free(Recovery *self)
 }
 
 static void
-on_lost(Agent *agent, guint64 id, const RequestRecord *record, gpointer data)
+on_lost(
+    Agent *agent, const char *bucket, const char *name, const LockRequest *stored, gpointer data)
 {
     LostRequest *lost = data;
 
     lost->agent = agent_ref(agent);
-    lost->id = id;
-    lost->bucket = g_strdup(record->bucket);
-    lost->name = g_strdup(record->name);
-    lost->mode = record->parts.mode;
+    lost->id = stored->id;
+    lost->bucket = g_strdup(bucket);
+    lost->name = g_strdup(name);
+    lost->mode = stored->mode;
 }
 
 /* Expired requests time out before disconnects make them grantable, so the outcome does not depend
@@ -130,20 +131,17 @@ run_steps(Server *server, State *state, Recovery *self, GHashTable *names, GErro
 {
     UserAgent *user_agent = &server->session.user_agent;
 
+    GPtrArray *agents;
+
     session_tick(&server->session);
-    if (!state_read(state, error))
+    agents = state_restore(state, user_agent, on_lost, &self->lost, error);
+    if (agents == NULL)
         return FALSE;
-    g_clear_pointer(&self->agents, g_ptr_array_unref);
-    self->agents = state_restore(state, user_agent, on_lost, &self->lost);
+    g_ptr_array_unref(self->agents);
+    self->agents = agents;
     cluster_lose_unconfigured(server->cluster, user_agent);
     catch_up(user_agent, names, self->agents);
-    return state_begin(state, user_agent, self->agents, error);
-}
-
-static gboolean
-has_room(gpointer state, gsize n_bytes)
-{
-    return state_has_room(state, n_bytes);
+    return state_begin(state, user_agent, error);
 }
 
 Recovery *
@@ -158,8 +156,6 @@ recovery_run(Server *server, State *state, GHashTable *names, GError **error)
         return NULL;
     }
     server->state = state;
-    server->session.user_agent.has_room = has_room;
-    server->session.user_agent.has_room_data = state;
     return self;
 }
 
@@ -179,6 +175,7 @@ recovery_notify(Server *server, Recovery *self)
     if (lost->agent != NULL && lost->agent->server_data != NULL)
         encode_lost(lost->agent->server_data, lost->bucket, lost->id, lost->name, lost->mode);
     notify_effects(server);
+    state_end_recovery();
     recovery_free(self);
 }
 

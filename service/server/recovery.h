@@ -4,15 +4,14 @@
 /* Recovery: continues with the stored state of a service that may have ended at any moment. The
  * state has been opened, that is, locked. The steps:
  *
- *   read      the file, in a child process;
- *   restore   check the records, and create their agents and requests in the core;
+ *   restore   read the file, check the records, and create their agents and requests in the core;
  *   catch up  terminate agents of clients that have disconnected, end requests whose time-out has
  *             expired, and grant what is grantable;
  *   begin     write the result to a new file;
  *   notify    queue the signals of all changes, which are sent at the end of the turn. Only a
  * service that has started does this: until then the restored agents have no clients.
  *
- * state.h has the steps open, read, restore and begin; startup.h has the steps of the start. */
+ * state.h has the steps open, restore and begin; startup.h has the steps of the start. */
 
 #pragma once
 

@@ -57,6 +57,8 @@ server_end_turn(Server *server)
     if (server->cluster != NULL && server->startup == NULL)
         end_turn_of_cluster(server);
     turn_end(&server->session.turn);
+    if (server->state != NULL)
+        state_compact(server->state);
     server->after_turn(server);
     g_source_set_ready_time(server->deadline_source, next_ms < 0 ? -1 : next_ms * 1000);
 }

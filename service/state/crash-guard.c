@@ -3,70 +3,126 @@
 
 #include "crash-guard.h"
 
-#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "writer-lock.h"
 
 #define DEATHS_MAX    3
 #define DEATHS_WITHIN (10L * G_USEC_PER_SEC)
 
-static void
-write_marks(const CrashGuard *self)
-{
-    const CrashGuardMarks marks = self->marks;
+/* More than one, so that a record remains left out if something else crashes too. */
+#define N_COUNTS 4
 
-    if (self->fd >= 0 && pwrite(self->fd, &marks, sizeof marks, 0) != sizeof marks)
-        g_debug("%s: %s", self->path, g_strerror(errno));
+/* GLib's fatal errors raise SIGTRAP. */
+static const int faults[] = {SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+
+typedef struct {
+    guint64 agent, id; /* 0: not at a record */
+    guint64 n_deaths;  /* 0: not used */
+    gint64 first_us;   /* monotonic time of the first of these */
+} CrashCount;
+
+static struct {
+    char *path; /* NULL: there is no guard */
+    gint64 now_us;
+    CrashCount counts[N_COUNTS]; /* the contents of the file */
+    guint64 agent, id;           /* what is being restored */
+    struct sigaction before[G_N_ELEMENTS(faults)];
+} guard;
+
+/* Returns the count of that record, otherwise the oldest one. */
+static CrashCount *
+find_count(guint64 agent, guint64 id)
+{
+    CrashCount *oldest = guard.counts;
+
+    for (guint i = 0; i < N_COUNTS; i++) {
+        CrashCount *count = &guard.counts[i];
+
+        if (count->n_deaths > 0 && count->agent == agent && count->id == id)
+            return count;
+        if (count->n_deaths == 0 || count->first_us < oldest->first_us)
+            oldest = count;
+    }
+    return oldest;
+}
+
+/* The time may be that of another boot. */
+static gboolean
+is_recent(const CrashCount *count)
+{
+    return guard.now_us >= count->first_us && guard.now_us - count->first_us <= DEATHS_WITHIN;
 }
 
 static void
-count_death(CrashGuard *self, gint64 now_us)
+count_death(void)
 {
-    if (self->marks.id == 0)
-        return;
-    if (self->marks.agent == self->marks.bad_agent && self->marks.id == self->marks.bad_id &&
-        now_us >= self->marks.first_us && now_us - self->marks.first_us <= DEATHS_WITHIN) {
-        self->marks.n_deaths++;
-    } else {
-        self->marks.bad_agent = self->marks.agent;
-        self->marks.bad_id = self->marks.id;
-        self->marks.n_deaths = 1;
-        self->marks.first_us = now_us;
+    CrashCount *count = find_count(guard.agent, guard.id);
+
+    if (count->n_deaths > 0 && count->agent == guard.agent && count->id == guard.id &&
+        is_recent(count))
+        count->n_deaths++;
+    else
+        *count = (CrashCount){guard.agent, guard.id, 1, guard.now_us};
+}
+
+/* Only calls functions that a signal handler may call. The process then ends as it would have
+ * without it. */
+static void
+on_fault(int number)
+{
+    int fd = open(guard.path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+    if (fd >= 0) {
+        count_death();
+        if (write(fd, guard.counts, sizeof guard.counts) < 0)
+            unlink(guard.path);
+        close(fd);
     }
-    self->marks.agent = self->marks.id = 0;
+    for (guint i = 0; i < G_N_ELEMENTS(faults); i++)
+        sigaction(faults[i], &guard.before[i], NULL);
+    raise(number);
 }
 
 void
-crash_guard_begin(CrashGuard *self, const char *path, gint64 now_us)
+crash_guard_begin(const char *path, gint64 now_us)
 {
-    memset(self, 0, sizeof *self);
-    self->path = g_strdup(path);
-    self->fd = writer_lock_open_file(path, NULL);
-    if (self->fd >= 0 && pread(self->fd, &self->marks, sizeof self->marks, 0) != sizeof self->marks)
-        memset(&self->marks, 0, sizeof self->marks);
-    count_death(self, now_us);
-    write_marks(self);
+    const struct sigaction action = {.sa_handler = on_fault};
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+    crash_guard_end(FALSE);
+    memset(&guard, 0, sizeof guard);
+    guard.path = g_strdup(path);
+    guard.now_us = now_us;
+    if (fd >= 0 && read(fd, guard.counts, sizeof guard.counts) != sizeof guard.counts)
+        memset(guard.counts, 0, sizeof guard.counts);
+    if (fd >= 0)
+        close(fd);
+    for (guint i = 0; i < G_N_ELEMENTS(faults); i++)
+        sigaction(faults[i], &action, &guard.before[i]);
 }
 
 gboolean
-crash_guard_skips(CrashGuard *self, guint64 agent, guint64 id)
+crash_guard_skips(guint64 agent, guint64 id)
 {
-    if (self->marks.n_deaths >= DEATHS_MAX && agent == self->marks.bad_agent &&
-        id == self->marks.bad_id)
+    const CrashCount *count = find_count(agent, id);
+
+    if (count->n_deaths >= DEATHS_MAX && count->agent == agent && count->id == id)
         return TRUE;
-    self->marks.agent = agent;
-    self->marks.id = id;
-    write_marks(self);
+    guard.agent = agent;
+    guard.id = id;
     return FALSE;
 }
 
 void
-crash_guard_end(CrashGuard *self)
+crash_guard_end(gboolean is_over)
 {
-    if (self->fd >= 0)
-        close(self->fd);
-    unlink(self->path);
-    g_clear_pointer(&self->path, g_free);
+    if (guard.path == NULL)
+        return;
+    for (guint i = 0; i < G_N_ELEMENTS(faults); i++)
+        sigaction(faults[i], &guard.before[i], NULL);
+    if (is_over)
+        unlink(guard.path);
+    g_clear_pointer(&guard.path, g_free);
 }

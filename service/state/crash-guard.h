@@ -1,34 +1,24 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A crash guard for restoring: the record that is being restored is written to a file, so that the
- * next process can detect that this one crashed because of it. A record at which three processes
- * have crashed within ten seconds is left out, so that all others can be restored.
+/* A crash guard for recovery: a signal handler writes to a file at which record the process has
+ * crashed, or that it was at none. What has crashed three processes within ten seconds is left out:
+ * that record, or else the whole state.
  *
- * This is a protection against bugs of the service, so errors of the guard itself are ignored. */
+ * Only faults count, not a process that is killed or ends for lack of space. This is a protection
+ * against bugs of the service, so errors of the guard itself are ignored. */
 
 #pragma once
 
 #include <glib.h>
 
-/* The contents of the file. */
-typedef struct {
-    guint64 agent, id;         /* the record being restored; 0: none */
-    guint64 bad_agent, bad_id; /* the record that was being restored at the last crash */
-    guint64 n_deaths;          /* number of consecutive crashes at that record */
-    gint64 first_us;           /* monotonic time of the first of these */
-} CrashGuardMarks;
+/* Reads the file, and counts faults of this process from now on. There is one guard in a process.
+ */
+void crash_guard_begin(const char *path, gint64 now_us);
 
-typedef struct {
-    int fd; /* -1: the file can't be used */
-    char *path;
-    CrashGuardMarks marks;
-} CrashGuard;
+/* Whether this record has to be left out. If not, it is the one that is being restored. 0 and 0:
+ * none is; whether the whole state has to be left out. */
+gboolean crash_guard_skips(guint64 agent, guint64 id);
 
-void crash_guard_begin(CrashGuard *self, const char *path, gint64 now_us);
-
-/* Whether the record has to be left out. If not, it is marked as being restored. */
-gboolean crash_guard_skips(CrashGuard *self, guint64 agent, guint64 id);
-
-/* All records have been restored. */
-void crash_guard_end(CrashGuard *self);
+/* `is_over`: recovery has succeeded, so the file is removed. */
+void crash_guard_end(gboolean is_over);

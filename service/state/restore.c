@@ -3,96 +3,146 @@
 
 #include "restore.h"
 
+#include <stdlib.h>
+
+#include "crash-guard.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
 #include "principal.h"
+#include "records.h"
 
-typedef struct {
-    Agent *agent;
-    guint64 agent_number;
-    guint64 id;
-    RequestRecord record;
-} Restored;
+static const char inconsistent[] = "the state is inconsistent";
 
 typedef struct {
     UserAgent *user_agent;
-    GPtrArray *agents;     /* of Agent */
-    GHashTable *by_number; /* of the agent's record -> Agent */
-    GHashTable *by_name;   /* of Agent.client_id */
-    GArray *requests;      /* of Restored */
-    gint64 deadline_us;    /* of the lease */
+    GHashTable *agents;   /* of &AgentMark.number -> Agent, owned */
+    GHashTable *by_name;  /* of Agent.client_id */
+    GHashTable *requests; /* of Record, by agent and id: the last one of each live request */
+    StateNumbers numbers;
+    StateLost lost;
+    gpointer data;
 } Restore;
 
-static gboolean
-read_agent(Restore *self, const RawRecord *raw, guint64 number)
+/* ---- the records, in the order in which they were written */
+
+static guint
+hash_record(gconstpointer key)
 {
+    const Record *record = key;
+
+    return (guint)(record->agent * 0x9e3779b1u + record->number);
+}
+
+static gboolean
+is_same_record(gconstpointer a, gconstpointer b)
+{
+    const Record *x = a, *y = b;
+
+    return x->agent == y->agent && x->number == y->number;
+}
+
+static gboolean
+restore_agent(Restore *self, const Record *record)
+{
+    Agent *agent = g_hash_table_lookup(self->agents, &record->agent);
+    PrincipalIdentity identity;
     Principal *principal;
-    AgentRecord record;
-    Agent *agent;
+    const char *client_id;
+    guint32 pid;
 
-    if (!agent_record_read(raw->value, raw->value_size, &record) || number == 0 ||
-        g_hash_table_contains(self->by_name, record.client_id))
+    if (!record_read_agent(record, &identity, &client_id, &pid) || record->agent == 0 ||
+        record->agent > G_MAXINT64 || g_hash_table_lookup(self->by_name, client_id) != agent)
         return FALSE;
-    principal = principal_get(self->user_agent, &record.identity);
-    agent = agent_restore(principal, record.client_id, record.id_ceiling);
-    principal_unref(principal);
-    agent->pid = record.pid;
-    g_ptr_array_add(self->agents, agent);
-    g_hash_table_insert(self->by_number, g_memdup2(&number, sizeof number), agent);
-    g_hash_table_add(self->by_name, agent->client_id);
-    return TRUE;
-}
-
-static gboolean
-read_request(Restore *self, const RawRecord *raw, guint64 number, guint64 id)
-{
-    Restored restored = {
-        .agent = g_hash_table_lookup(self->by_number, &number), .agent_number = number, .id = id};
-
-    if (restored.agent == NULL ||
-        !request_record_read(raw->value, raw->value_size, &restored.record))
-        return FALSE;
-    restored.record.parts.id = id;
-    g_array_append_val(self->requests, restored);
-    return TRUE;
-}
-
-static gboolean
-read_record(Restore *self, const RawRecord *raw, RecordKind kind, guint64 number, guint64 id)
-{
-    if (kind == RECORD_AGENT)
-        return read_agent(self, raw, number);
-    if (kind == RECORD_LEASE)
-        return lease_record_read(raw->value, raw->value_size, &self->deadline_us);
-    return read_request(self, raw, number, id);
-}
-
-/* Agents come before requests, by their keys. */
-static gboolean
-read_records(Restore *self, const StateContents *contents)
-{
-    for (guint i = 0; i < contents->records->len; i++) {
-        const RawRecord *record = &g_array_index(contents->records, RawRecord, i);
-        guint64 number, id;
-        RecordKind kind;
-
-        if (!record_key_read(record->key, record->key_size, &kind, &number, &id) ||
-            number > contents->header.last_agent)
-            return FALSE;
-        if (!read_record(self, record, kind, number, id))
-            return FALSE;
+    if (agent == NULL) {
+        principal = principal_get(self->user_agent, &identity);
+        agent = agent_restore(principal, client_id, record->number);
+        principal_unref(principal);
+        agent->pid = pid;
+        agent->mark.number = record->agent;
+        g_hash_table_insert(self->agents, &agent->mark.number, agent);
+        g_hash_table_insert(self->by_name, agent->client_id, agent);
+        self->numbers.last_agent = MAX(self->numbers.last_agent, record->agent);
     }
+    agent->last_id = agent->mark.id_ceiling = record->number;
     return TRUE;
 }
 
-/* The order in which they were made, in each bucket. */
-static int
-compare_sequences(gconstpointer a, gconstpointer b)
+static gboolean
+forget_agent(Restore *self, const Record *record)
 {
-    guint64 x = ((const Restored *)a)->record.parts.sequence;
-    guint64 y = ((const Restored *)b)->record.parts.sequence;
+    const Agent *agent = g_hash_table_lookup(self->agents, &record->agent);
 
-    return (x > y) - (x < y);
+    if (agent == NULL)
+        return FALSE;
+    g_hash_table_remove(self->by_name, agent->client_id);
+    return g_hash_table_remove(self->agents, &record->agent);
+}
+
+static gboolean
+take_record(Restore *self, const Record *record)
+{
+    switch (record->kind) {
+    case RECORD_AGENT:
+        return restore_agent(self, record);
+    case RECORD_AGENT_GONE:
+        return forget_agent(self, record);
+    case RECORD_REQUEST:
+        g_hash_table_add(self->requests, (gpointer)record);
+        return TRUE;
+    case RECORD_REQUEST_ENDED:
+        return g_hash_table_remove(self->requests, record);
+    case RECORD_LEASE:
+        self->numbers.deadline_us = (gint64)record->number;
+        return self->numbers.deadline_us >= 0;
+    case RECORD_TOKENS:
+        if (record->number > G_MAXINT64)
+            return FALSE;
+        self->numbers.token_ceiling = record->number;
+        return TRUE;
+    default:
+        return FALSE;
+    }
+}
+
+static const char *
+take_frames(Restore *self, LogReader *reader)
+{
+    const char *fault;
+    const guint8 *bytes;
+    gsize size;
+
+    while ((fault = log_reader_next(reader, &bytes, &size)) == NULL && bytes != NULL) {
+        while (size > 0) {
+            const Record *record = record_next(&bytes, &size);
+
+            if (record == NULL || !take_record(self, record))
+                return inconsistent;
+        }
+    }
+    return fault;
+}
+
+/* ---- the live requests */
+
+static gboolean
+restore_request(Restore *self, const Record *record)
+{
+    Agent *agent = g_hash_table_lookup(self->agents, &record->agent);
+    const LockRequest *request;
+    LockManager *manager;
+    const char *bucket, *name;
+    LockRequest stored;
+
+    if (agent == NULL || !record_read_request(record, &bucket, &name, &stored))
+        return FALSE;
+    if (crash_guard_skips(record->agent, record->number)) {
+        self->lost(agent, bucket, name, &stored, self->data);
+        return TRUE;
+    }
+    manager = lock_manager_get(agent->principal, bucket);
+    request = lock_manager_restore(manager, agent, name, &stored);
+    lock_manager_unref(manager);
+    return request != NULL;
 }
 
 static int
@@ -104,73 +154,83 @@ compare_ids(gconstpointer a, gconstpointer b, gpointer data)
     return (x > y) - (x < y);
 }
 
-/* As they are found, which is by agent and id. */
+/* In the order in which they were made in each bucket; then those of each agent in the order of its
+ * own requests, whichever buckets they are in. */
 static gboolean
-restore_request(const Restored *restored)
+restore_requests(Restore *self)
 {
-    LockManager *manager = lock_manager_get(restored->agent->principal, restored->record.bucket);
-    const LockRequest *request;
+    guint n_records;
+    g_autofree gpointer *records = g_hash_table_get_keys_as_array(self->requests, &n_records);
+    GHashTableIter iter;
+    Agent *agent;
 
-    request = lock_manager_restore(manager, restored->agent, restored->record.name,
-                                   &restored->record.parts);
-    lock_manager_unref(manager);
-    return request != NULL;
-}
-
-static gboolean
-restore_requests(Restore *self, CrashGuard *guard, StateLost lost, gpointer data)
-{
-    g_array_sort(self->requests, compare_sequences);
-    for (guint i = 0; i < self->requests->len; i++) {
-        const Restored *restored = &g_array_index(self->requests, Restored, i);
-
-        if (guard != NULL && crash_guard_skips(guard, restored->agent_number, restored->id))
-            lost(restored->agent, restored->id, &restored->record, data);
-        else if (!restore_request(restored))
+    qsort(records, n_records, sizeof *records, record_compare_sequences);
+    for (guint i = 0; i < n_records; i++)
+        if (!restore_request(self, records[i]))
             return FALSE;
-    }
-    /* An agent's are in the order of its own asking, whichever buckets it asked. */
-    for (guint i = 0; i < self->agents->len; i++)
-        g_queue_sort(&((Agent *)self->agents->pdata[i])->requests, compare_ids, NULL);
+    crash_guard_skips(0, 0);
+    g_hash_table_iter_init(&iter, self->agents);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&agent))
+        g_queue_sort(&agent->requests, compare_ids, NULL);
     return TRUE;
 }
 
+/* Ends the requests that were restored; the agents end with the table. */
 static void
 undo(Restore *self)
 {
-    for (guint i = 0; i < self->agents->len; i++) {
-        const Agent *agent = self->agents->pdata[i];
-        LockRequest *request;
+    GHashTableIter iter;
+    LockRequest *request;
+    Agent *agent;
 
-        while ((request = g_queue_peek_head((GQueue *)&agent->requests)) != NULL)
+    g_hash_table_iter_init(&iter, self->agents);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&agent))
+        while ((request = g_queue_peek_head(&agent->requests)) != NULL)
             lock_manager_end_request(request->queue->manager, request, EFFECT_LOST);
-    }
     effects_clear(&self->user_agent->effects);
-    g_clear_pointer(&self->agents, g_ptr_array_unref);
+}
+
+static GPtrArray *
+ref_agents(const UserAgent *user_agent)
+{
+    GPtrArray *agents = g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref);
+
+    for (const GList *link = user_agent->agents.head; link != NULL; link = link->next)
+        g_ptr_array_add(agents, agent_ref(link->data));
+    return agents;
 }
 
 GPtrArray *
-restore_records(UserAgent *user_agent,
-                const StateContents *contents,
-                CrashGuard *guard,
-                StateLost lost,
-                gpointer data,
-                gint64 *out_deadline_us)
+restore_all(UserAgent *user_agent,
+            LogReader *reader,
+            StateLost lost,
+            gpointer data,
+            StateNumbers *out_numbers,
+            const char **out_fault)
 {
     Restore self = {
         .user_agent = user_agent,
-        .agents = g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref),
-        .by_number = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL),
+        .agents =
+            g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, (GDestroyNotify)agent_unref),
         .by_name = g_hash_table_new(g_str_hash, g_str_equal),
-        .requests = g_array_new(FALSE, FALSE, sizeof(Restored)),
+        .requests = g_hash_table_new(hash_record, is_same_record),
+        .lost = lost,
+        .data = data,
     };
+    GPtrArray *agents = NULL;
 
-    user_agent_retire_token(user_agent, contents->header.token_ceiling);
-    if (!read_records(&self, contents) || !restore_requests(&self, guard, lost, data))
+    *out_fault = take_frames(&self, reader);
+    if (*out_fault == NULL || *out_fault == inconsistent)
+        user_agent_retire_token(user_agent, self.numbers.token_ceiling);
+    if (*out_fault == NULL && !restore_requests(&self))
+        *out_fault = inconsistent;
+    if (*out_fault == NULL)
+        agents = ref_agents(user_agent);
+    else
         undo(&self);
-    g_hash_table_unref(self.by_number);
     g_hash_table_unref(self.by_name);
-    g_array_unref(self.requests);
-    *out_deadline_us = self.deadline_us;
-    return self.agents;
+    g_hash_table_unref(self.agents);
+    g_hash_table_unref(self.requests);
+    *out_numbers = self.numbers;
+    return agents;
 }

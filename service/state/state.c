@@ -7,16 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "crash-guard.h"
 #include "limit-accounts.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
-#include "principal.h"
-#include "reader.h"
-#include "restore.h"
-#include "store.h"
+#include "records.h"
+#include "vanished.h"
 #include "writer-lock.h"
 
 /* How many ids of an agent, and tokens, are reserved at a time. Tokens start from a clock of
@@ -25,39 +24,39 @@
 #define ID_BLOCK    256
 #define TOKEN_BLOCK 1000
 
-/* An upper bound of the bytes that the records of a request take without its strings, including
- * that of its agent. */
-#define RECORD_BYTES 512UL
+/* An upper bound of the bytes that a request adds to a file besides those of its strings: its
+ * record, that of its agent, and the numbers. */
+#define REQUEST_BYTES 1024UL
 
-/* The upper bound of a request's record besides its strings. */
-#define REQUEST_BYTES 128UL
+/* An upper bound of the bytes in a file besides those of agents and requests. */
+#define FILE_BYTES 4096UL
 
-/* What the store notes about an agent. */
-typedef struct {
-    guint64 number;     /* in the keys of its records; of this file only */
-    guint64 id_ceiling; /* it can be given ids up to this one without writing its record */
-    guint64 saved_id;   /* live requests up to this id have a record, all others have none */
-    gboolean is_dirty;  /* it is in State.dirty_agents */
-} AgentNotes;
+/* The room that is allocated in advance, at least. */
+#define AHEAD_BYTES (64UL * 1024)
+
+/* A file is replaced if it has so many bytes more than twice what there is. */
+#define HISTORY_BYTES (128UL * 1024)
 
 struct State {
-    guint8 bus_id[STATE_ID_BYTES];
-    guint8 boot_id[STATE_ID_BYTES];
+    char *directory;
     char *path;
     char *aside_path;
-    char *new_path;
+    char *lock_path;
     char *guard_path;
-    WriterLock *lock;
-    Store *store;            /* NULL until state_begin() */
-    StateContents *contents; /* until then: what the old file has; NULL: nothing */
-    guint64 max_token;       /* that was given */
-    gint64 deadline_us;      /* of the cluster's lease; 0: none */
-    gboolean is_deadline_dirty;
-    gsize n_bytes;           /* of the records that the turn adds, about */
-    GHashTable *notes;       /* Agent -> AgentNotes, of each agent that has had a request */
-    GPtrArray *requests;     /* of LockRequest: those that changed in this turn, some twice */
-    GPtrArray *dirty_agents; /* of Agent: those whose record is to be written or removed */
-    GByteArray *bytes;       /* a record's, while it is written */
+    int lock_fd;
+    Log *log;
+    Vanished *vanished;
+    UserAgent *user_agent; /* NULL until state_begin() */
+    StateNumbers numbers;  /* those in the file */
+    gint64 deadline_us;    /* of the cluster's lease; 0: none */
+    guint64 max_token;     /* that was given */
+    gsize live_bytes;      /* of the records of all agents and live requests in the file */
+    gsize added_bytes;     /* that the turn adds, at most */
+    gsize grow_at;         /* what the file has room for, with enough for what is over */
+    gsize compact_at;      /* the file is not replaced before it has this size */
+    GPtrArray *requests;   /* of LockRequest: those that changed in this turn */
+    GPtrArray *agents;     /* of Agent: those whose record is to be written or removed */
+    GByteArray *frame;
 };
 
 /* ---- life */
@@ -72,41 +71,24 @@ id_to_string(const guint8 id[STATE_ID_BYTES])
     return g_string_free(string, FALSE);
 }
 
-static State *
-state_new(const StateOptions *options)
-{
-    State *self = g_new0(State, 1);
-    g_autofree char *bus = NULL;
-
-    memcpy(self->bus_id, options->bus_id, STATE_ID_BYTES);
-    memcpy(self->boot_id, options->boot_id, STATE_ID_BYTES);
-    bus = id_to_string(self->bus_id);
-    self->path = g_strdup_printf("%s/%s.state", options->directory, bus);
-    self->aside_path = g_strdup_printf("%s.aside", self->path);
-    self->new_path = g_strdup_printf("%s.new", self->path);
-    self->guard_path = g_strdup_printf("%s/%s.crash-guard", options->directory, bus);
-    self->requests = g_ptr_array_new_with_free_func((GDestroyNotify)lock_request_unref);
-    self->dirty_agents = g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref);
-    self->notes = g_hash_table_new_full(NULL, NULL, (GDestroyNotify)agent_unref, g_free);
-    self->bytes = g_byte_array_new();
-    return self;
-}
-
-static void
-set_errno(GError **error, const char *path)
-{
-    g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(errno), "%s: %s", path,
-                g_strerror(errno));
-}
-
 State *
 state_open(const StateOptions *options, GError **error)
 {
-    State *self = state_new(options);
-    g_autofree char *bus = id_to_string(self->bus_id);
+    State *self = g_new0(State, 1);
+    g_autofree char *bus = id_to_string(options->bus_id);
 
-    self->lock = writer_lock_take(options->directory, bus, error);
-    if (self->lock != NULL)
+    self->directory = g_strdup(options->directory);
+    self->path = g_strdup_printf("%s/%s.state", self->directory, bus);
+    self->aside_path = g_strdup_printf("%s.aside", self->path);
+    self->lock_path = g_strdup_printf("%s/%s.lock", self->directory, bus);
+    self->guard_path = g_strdup_printf("%s/%s.crash-guard", self->directory, bus);
+    self->requests = g_ptr_array_new_with_free_func((GDestroyNotify)lock_request_unref);
+    self->agents = g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref);
+    self->frame = g_byte_array_new();
+    self->lock_fd = writer_lock_take(self->directory, self->lock_path, error);
+    if (self->lock_fd >= 0)
+        self->log = log_open(self->path, options->bus_id, options->boot_id, error);
+    if (self->log != NULL)
         return self;
     state_free(self);
     return NULL;
@@ -115,141 +97,82 @@ state_open(const StateOptions *options, GError **error)
 void
 state_free(State *self)
 {
-    if (self->store != NULL) {
+    if (self->user_agent != NULL)
         state_commit(self);
-        store_free(self->store);
-    }
-    g_clear_pointer(&self->contents, state_contents_free);
-    g_clear_pointer(&self->lock, writer_lock_free);
+    crash_guard_end(FALSE);
+    g_clear_pointer(&self->vanished, vanished_free);
+    g_clear_pointer(&self->log, log_free);
+    if (self->lock_fd >= 0)
+        close(self->lock_fd);
     g_ptr_array_unref(self->requests);
-    g_ptr_array_unref(self->dirty_agents);
-    g_hash_table_unref(self->notes);
-    g_byte_array_unref(self->bytes);
+    g_ptr_array_unref(self->agents);
+    g_byte_array_unref(self->frame);
     g_free(self->path);
     g_free(self->aside_path);
-    g_free(self->new_path);
+    g_free(self->lock_path);
     g_free(self->guard_path);
+    g_free(self->directory);
     g_free(self);
 }
 
-/* ---- read, check, restore */
-
-static void
-put_aside(State *self, const char *why)
-{
-    g_warning("%s; starting without it; it is renamed to %s", why, self->aside_path);
-    remove(self->aside_path); /* a file of another type would prevent the renaming */
-    if (rename(self->path, self->aside_path) < 0 && remove(self->path) < 0)
-        g_warning("%s: %s", self->path, g_strerror(errno));
-    g_clear_pointer(&self->contents, state_contents_free);
-}
-
-/* Each commit is also counted in the file of the lock, after it: so the file's own count is that
- * one or one more. Anything else is an older commit, brought back by damage to LMDB's own pages. */
-static gboolean
-is_latest(const State *self, const StateContents *contents)
-{
-    guint64 n_commits = contents->header.n_commits;
-
-    return n_commits == *self->lock->n_commits || n_commits == *self->lock->n_commits + 1;
-}
-
-/* A kill within a commit can leave it incomplete; then the commit before it is the last one: see
- * store.h. */
-static StateContents *
-read_latest(State *self, GError **error)
-{
-    g_autoptr(GError) last_error = NULL;
-    g_autoptr(GError) previous_error = NULL;
-    g_autoptr(StateContents) last = reader_read(self->path, &last_error);
-    g_autoptr(StateContents) previous = NULL;
-    gboolean is_doubtful = last != NULL
-                               ? !is_latest(self, last)
-                               : g_error_matches(last_error, STORE_ERROR, STORE_ERROR_DAMAGED);
-
-    gsize number;
-
-    if (is_doubtful && store_step_back(self->path, &number)) {
-        previous = reader_read(self->path, &previous_error);
-        if (previous != NULL && is_latest(self, previous))
-            return g_steal_pointer(&previous);
-        store_undo_step_back(self->path, number);
-        if (g_error_matches(previous_error, STORE_ERROR, STORE_ERROR_NO_RESOURCE)) {
-            g_propagate_error(error, g_steal_pointer(&previous_error));
-            return NULL;
-        }
-    }
-    if (last == NULL)
-        g_propagate_error(error, g_steal_pointer(&last_error));
-    return g_steal_pointer(&last);
-}
-
-gboolean
-state_read(State *self, GError **error)
-{
-    g_autoptr(GError) read_error = NULL;
-
-    self->contents = read_latest(self, &read_error);
-    if (self->contents == NULL) {
-        if (g_error_matches(read_error, STORE_ERROR, STORE_ERROR_DAMAGED)) {
-            put_aside(self, read_error->message);
-        } else if (!g_error_matches(read_error, STORE_ERROR, STORE_ERROR_NO_FILE)) {
-            g_propagate_error(error, g_steal_pointer(&read_error));
-            return FALSE;
-        }
-    } else if (memcmp(self->contents->header.bus_id, self->bus_id, STATE_ID_BYTES) != 0) {
-        put_aside(self, "the state is that of another bus");
-    } else if (memcmp(self->contents->header.boot_id, self->boot_id, STATE_ID_BYTES) != 0) {
-        put_aside(self, "the state is from before the last boot");
-    } else if (!is_latest(self, self->contents)) {
-        put_aside(self, "the state is older than the last commit");
-    } else {
-        *self->lock->n_commits = self->contents->header.n_commits;
-    }
-    return TRUE;
-}
+/* ---- restoring */
 
 typedef struct {
     const State *state;
+    GByteArray *bytes;
     StateLost lost;
     gpointer data;
-} LostRecord;
+} LostRequest;
 
-/* Leaves the request out of the new file. */
+/* Keeps a copy of the file, since the request is not in the new one. */
 static void
-keep_and_tell(Agent *agent, guint64 id, const RequestRecord *record, gpointer data)
+leave_out_request(
+    Agent *agent, const char *bucket, const char *name, const LockRequest *stored, gpointer data)
 {
-    const LostRecord *self = data;
+    const LostRequest *self = data;
+    const char *path = self->state->aside_path;
+    g_autoptr(GError) error = NULL;
 
-    g_warning(
-        "restoring a request has crashed the service three times; the request is lost, and the "
-        "state is kept as %s",
-        self->state->aside_path);
-    remove(self->state->aside_path);
-    if (link(self->state->path, self->state->aside_path) < 0)
-        g_warning("%s: %s", self->state->aside_path, g_strerror(errno));
-    self->lost(agent, id, record, self->data);
+    g_warning("restoring a request has crashed the service three times; the request is lost, and "
+              "the state is kept as %s",
+              path);
+    remove(path);
+    if (!g_file_set_contents_full(path, (const char *)self->bytes->data, self->bytes->len,
+                                  G_FILE_SET_CONTENTS_NONE, 0600, &error))
+        g_warning("%s", error->message);
+    self->lost(agent, bucket, name, stored, self->data);
 }
 
 GPtrArray *
-state_restore(State *self, UserAgent *user_agent, StateLost lost, gpointer data)
+state_restore(State *self, UserAgent *user_agent, StateLost lost, gpointer data, GError **error)
 {
-    LostRecord lost_record = {self, lost, data};
+    g_autoptr(GByteArray) bytes = NULL;
+    LostRequest lost_request = {self, NULL, lost, data};
     GPtrArray *agents = NULL;
-    gint64 deadline_us = 0;
-    CrashGuard guard;
+    const char *fault = NULL;
+    LogReader reader;
 
-    if (self->contents != NULL) {
-        crash_guard_begin(&guard, self->guard_path, user_agent->now_us);
-        agents = restore_records(user_agent, self->contents, &guard, keep_and_tell, &lost_record,
-                                 &deadline_us);
-        crash_guard_end(&guard);
-        if (agents != NULL)
-            self->deadline_us = deadline_us;
-        else
-            put_aside(self, "the state is inconsistent");
+    crash_guard_begin(self->guard_path, user_agent->now_us);
+    if (!log_exists(self->log))
+        return g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref);
+    if (crash_guard_skips(0, 0))
+        fault = "restoring the state has crashed the service three times";
+    else if ((bytes = log_read(self->log, &fault, error)) == NULL)
+        return NULL;
+    lost_request.bytes = bytes;
+    if (fault == NULL)
+        fault = log_reader_begin(&reader, &self->log->head, bytes->data, bytes->len);
+    if (fault == NULL)
+        agents = restore_all(user_agent, &reader, leave_out_request, &lost_request, &self->numbers,
+                             &fault);
+    if (agents != NULL) {
+        self->deadline_us = self->numbers.deadline_us;
+        return agents;
     }
-    return agents != NULL ? agents : g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref);
+    g_warning("%s; starting without it; it is renamed to %s", fault, self->aside_path);
+    log_put_aside(self->log, self->aside_path);
+    self->numbers = (StateNumbers){0};
+    return g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref);
 }
 
 gint64
@@ -258,20 +181,13 @@ state_get_deadline_us(const State *self)
     return self->deadline_us;
 }
 
-/* ---- writing records */
-
-static AgentNotes *
-get_notes(State *self, Agent *agent)
+void
+state_end_recovery(void)
 {
-    AgentNotes *notes = g_hash_table_lookup(self->notes, agent);
-
-    if (notes == NULL) {
-        notes = g_new0(AgentNotes, 1);
-        notes->number = ++store_get_header(self->store)->last_agent;
-        g_hash_table_insert(self->notes, agent_ref(agent), notes);
-    }
-    return notes;
+    crash_guard_end(TRUE);
 }
+
+/* ---- records */
 
 /* The token, if it is one that this service makes: those of a clustered bucket come from the
  * cluster. */
@@ -281,327 +197,308 @@ get_token(const LockRequest *request)
     return request->queue->manager->clustered ? 0 : request->token;
 }
 
-static gboolean
-put_agent(State *self, Agent *agent, GError **error)
+static gsize
+get_request_size(const LockRequest *request)
 {
-    const AgentNotes *notes = get_notes(self, agent);
-    const RecordKey key = record_key_of_agent(notes->number);
-    const AgentRecord record = {
-        .id_ceiling = notes->id_ceiling,
-        .pid = agent->pid,
-        .identity = agent->principal->identity,
-        .client_id = agent->client_id,
-    };
+    return record_request_size(lock_request_get_text_bytes(request));
+}
 
-    g_byte_array_set_size(self->bytes, 0);
-    agent_record_write(&record, self->bytes);
-    return store_put(self->store, &key, self->bytes, error);
+/* Tokens above the ceiling are reserved before any of them is sent. */
+static void
+put_tokens(State *self)
+{
+    if (self->max_token > self->numbers.token_ceiling)
+        self->numbers.token_ceiling = self->max_token + TOKEN_BLOCK;
+    record_put(self->frame, RECORD_TOKENS, 0, self->numbers.token_ceiling);
+}
+
+static void
+put_deadline(State *self)
+{
+    self->numbers.deadline_us = self->deadline_us;
+    record_put(self->frame, RECORD_LEASE, 0, (guint64)self->deadline_us);
+}
+
+static void
+put_agent(State *self, Agent *agent)
+{
+    if (agent->mark.number == 0) {
+        agent->mark.number = ++self->numbers.last_agent;
+        self->live_bytes += record_agent_size(agent);
+    }
+    record_put_agent(self->frame, agent);
+}
+
+static void
+put_request(State *self, LockRequest *request)
+{
+    guint begin = self->frame->len;
+
+    record_put_request(self->frame, request);
+    if (!request->is_stored)
+        self->live_bytes += self->frame->len - begin;
+    request->is_stored = TRUE;
+}
+
+/* ---- writing everything */
+
+static void
+put_all_of_agent(State *self, const Agent *agent)
+{
+    record_put_agent(self->frame, agent);
+    self->live_bytes += record_agent_size(agent);
+    for (const GList *link = agent->requests.head; link != NULL; link = link->next) {
+        LockRequest *request = link->data;
+
+        if (request->undecided != UNDECIDED_NONE)
+            continue;
+        request->is_stored = FALSE;
+        put_request(self, request);
+        self->max_token = MAX(self->max_token, get_token(request));
+    }
+}
+
+/* A frame that has everything. */
+static void
+put_all(State *self)
+{
+    log_begin_frame(self->frame);
+    self->live_bytes = 0;
+    for (const GList *link = self->user_agent->agents.head; link != NULL; link = link->next) {
+        const Agent *agent = link->data;
+
+        if (agent->mark.number != 0 && !agent->terminated)
+            put_all_of_agent(self, agent);
+    }
+    put_tokens(self);
+    put_deadline(self);
 }
 
 static gboolean
-write_deadline(State *self, GError **error)
+write_all(State *self, GError **error)
 {
-    const RecordKey key = record_key_of_lease();
-
-    if (self->deadline_us == 0)
-        return store_remove(self->store, &key, error);
-    g_byte_array_set_size(self->bytes, 0);
-    lease_record_write(self->deadline_us, self->bytes);
-    return store_put(self->store, &key, self->bytes, error);
+    put_all(self);
+    return log_replace(self->log, self->frame, error);
 }
 
-static gboolean
-put_request(State *self, LockRequest *request, GError **error)
-{
-    const RecordKey key =
-        record_key_of_request(get_notes(self, request->agent)->number, request->id);
-    const RequestRecord record = {
-        .bucket = request->queue->manager->bucket,
-        .name = request->queue->name,
-        .parts = lock_request_get_parts(request),
-    };
+/* ---- room */
 
-    g_byte_array_set_size(self->bytes, 0);
-    request_record_write(&record, self->bytes);
-    return store_put(self->store, &key, self->bytes, error);
+/* How many bytes of agents and requests the files have room for. A fifth is left for frames, so
+ * that a full file is not replaced in each turn. */
+static gsize
+get_room(const Log *log)
+{
+    gsize size = MIN(log->size, log->spare_size);
+
+    return size > FILE_BYTES ? (size - FILE_BYTES) / 5 * 4 : 0;
 }
 
-static gboolean
-write_agent(State *self, Agent *agent, GError **error)
+void
+state_reserve(State *self, gsize n_bytes)
 {
-    const RecordKey key = record_key_of_agent(get_notes(self, agent)->number);
+    const guint32 *max = self->user_agent->limits.max;
+    gsize needed = self->live_bytes + self->added_bytes + REQUEST_BYTES;
+    gsize with_ahead = needed + AHEAD_BYTES;
+    gsize room;
 
-    return agent->terminated ? store_remove(self->store, &key, error)
-                             : put_agent(self, agent, error);
-}
+    /* Not for a request that a limit will refuse. */
+    if (n_bytes <= max[LIMIT_TEXT_BYTES_PER_UID] &&
+        n_bytes <= (gsize)max[LIMIT_NAME_BYTES] + max[LIMIT_WHY_BYTES] + AHEAD_BYTES)
+        with_ahead += n_bytes;
 
-static gboolean
-is_saved(State *self, const LockRequest *request)
-{
-    return request->id <= get_notes(self, request->agent)->saved_id;
-}
-
-static gboolean
-write_request(State *self, LockRequest *request, GError **error)
-{
-    const RecordKey key =
-        record_key_of_request(get_notes(self, request->agent)->number, request->id);
-
-    if (request->undecided != UNDECIDED_NONE)
-        return TRUE; /* only the cluster can decide it, and only within its time */
-    if (request->state != LOCK_REQUEST_ENDED)
-        return put_request(self, request, error);
-    return !is_saved(self, request) || store_remove(self->store, &key, error);
+    /* More than twice that, so that a file is replaced when half of it is over; otherwise what is
+     * indispensable. */
+    if (with_ahead > MIN(self->grow_at, get_room(self->log))) {
+        if (log_reserve(self->log, 3 * with_ahead + HISTORY_BYTES)) {
+            self->grow_at = with_ahead / 2 * 3;
+        } else {
+            log_reserve(self->log, with_ahead / 4 * 5 + FILE_BYTES);
+            self->grow_at = get_room(self->log);
+        }
+    }
+    room = get_room(self->log);
+    self->user_agent->room_bytes = room > needed ? room - needed : 0;
 }
 
 /* ---- begin */
 
 static gboolean
-commit(State *self, GError **error)
+is_in_place(gpointer data)
 {
-    g_assert(self->lock != NULL);
-    if (!store_commit(self->store, error))
-        return FALSE;
-    *self->lock->n_commits = store_get_header(self->store)->n_commits;
-    return TRUE;
+    const State *self = data;
+
+    return log_is_in_place(self->log) && writer_lock_is_at(self->lock_fd, self->lock_path);
 }
 
-static gboolean
-put_all(State *self, const UserAgent *user_agent, GPtrArray *agents, GError **error)
+/* The files were removed. Another service may have found no lock since, and begun without them. */
+static void
+write_again(gpointer data)
 {
-    HeaderRecord *header = store_get_header(self->store);
+    State *self = data;
+    g_autoptr(GError) error = NULL;
 
-    memcpy(header->bus_id, self->bus_id, STATE_ID_BYTES);
-    memcpy(header->boot_id, self->boot_id, STATE_ID_BYTES);
-    header->n_commits = *self->lock->n_commits;
-    header->token_ceiling = user_agent->token_clock;
-    header->last_agent = self->contents != NULL ? self->contents->header.last_agent : 0;
-    g_hash_table_remove_all(self->notes);
-    if (self->deadline_us != 0 && !write_deadline(self, error))
-        return FALSE;
-    for (guint i = 0; i < agents->len; i++) {
-        Agent *agent = agents->pdata[i];
-        AgentNotes *notes;
-
-        if (agent->terminated)
-            continue;
-        notes = get_notes(self, agent);
-        notes->id_ceiling = notes->saved_id = agent->last_id;
-        if (!put_agent(self, agent, error))
-            return FALSE;
-        for (GList *link = agent->requests.head; link != NULL; link = link->next) {
-            LockRequest *request = link->data;
-
-            if (get_token(request) > header->token_ceiling)
-                header->token_ceiling = request->token + TOKEN_BLOCK;
-            if (!put_request(self, request, error))
-                return FALSE;
-        }
+    g_warning("files of the state in %s were removed; they are written again", self->directory);
+    state_commit(self);
+    if (!writer_lock_is_at(self->lock_fd, self->lock_path)) {
+        close(self->lock_fd);
+        self->lock_fd = writer_lock_take(self->directory, self->lock_path, &error);
     }
-    return TRUE;
-}
-
-static gboolean
-write_new_file(State *self, const UserAgent *user_agent, GPtrArray *agents, GError **error)
-{
-    const guint32 *n = user_agent->total->n;
-
-    remove(self->new_path);
-    self->store = store_open(self->new_path, error);
-    if (self->store == NULL)
-        return FALSE;
-    if (!store_has_room(self->store, agents->len * RECORD_BYTES +
-                                         n[CHARGE_REQUEST] * REQUEST_BYTES + n[CHARGE_TEXT_BYTE])) {
-        g_set_error(error, STORE_ERROR, STORE_ERROR_NO_ROOM, "%s: no space left", self->new_path);
-        return FALSE;
+    if (self->lock_fd < 0 || !write_all(self, &error)) {
+        g_warning("%s", error != NULL ? error->message : "another service has the state now");
+        _exit(EXIT_FAILURE);
     }
-    if (!store_begin(self->store, error) || !put_all(self, user_agent, agents, error) ||
-        !store_commit(self->store, error))
-        return FALSE;
-    if (rename(self->new_path, self->path) < 0) {
-        set_errno(error, self->path);
-        return FALSE;
-    }
-    *self->lock->n_commits = store_get_header(self->store)->n_commits;
-    return TRUE;
-}
-
-static gboolean
-remove_old_records(State *self, GError **error)
-{
-    HeaderRecord *header = store_get_header(self->store);
-
-    *header = self->contents->header;
-    for (guint i = 0; i < self->contents->records->len; i++) {
-        const RawRecord *record = &g_array_index(self->contents->records, RawRecord, i);
-        RecordKey key = {.size = record->key_size};
-
-        memcpy(key.bytes, record->key, record->key_size);
-        if (!store_remove(self->store, &key, error))
-            return FALSE;
-    }
-    return TRUE;
-}
-
-/* Used if there is no room for a second file: continues with the old one. That is not the usual
- * way, since the old file's list of free pages has not been checked. */
-static gboolean
-write_old_file(State *self, const UserAgent *user_agent, GPtrArray *agents, GError **error)
-{
-    self->store = store_open(self->path, error);
-    return self->store != NULL && store_begin(self->store, error) &&
-           remove_old_records(self, error) && put_all(self, user_agent, agents, error) &&
-           commit(self, error);
+    state_reserve(self, 0);
 }
 
 gboolean
-state_begin(State *self, UserAgent *user_agent, GPtrArray *agents, GError **error)
+state_begin(State *self, UserAgent *user_agent, GError **error)
 {
-    g_autoptr(GError) new_error = NULL;
-    gboolean is_written = write_new_file(self, user_agent, agents, &new_error);
-
-    if (!is_written) {
-        g_clear_pointer(&self->store, store_free);
-        remove(self->new_path);
-        if (self->contents != NULL && g_error_matches(new_error, STORE_ERROR, STORE_ERROR_NO_ROOM))
-            is_written = write_old_file(self, user_agent, agents, error);
-        else
-            g_propagate_error(error, g_steal_pointer(&new_error));
+    self->user_agent = user_agent;
+    self->numbers.token_ceiling = user_agent->token_clock;
+    put_all(self);
+    state_reserve(self, 0);
+    if (log_replace(self->log, self->frame, error)) {
+        /* The file that was replaced is the spare one now, if there was one. */
+        state_reserve(self, 0);
+        if (get_room(self->log) >= (self->live_bytes > 0 ? self->live_bytes : AHEAD_BYTES)) {
+            self->vanished = vanished_watch(self->directory, is_in_place, write_again, self);
+            return TRUE;
+        }
+        g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOSPC, "no space for the state in %s",
+                    self->directory);
     }
-    if (!is_written) {
-        g_clear_pointer(&self->store, store_free);
-        if (g_error_matches(*error, STORE_ERROR, STORE_ERROR_NO_ROOM))
-            g_prefix_error(error, "no space for the state: ");
-    }
-    g_clear_pointer(&self->contents, state_contents_free);
-    return is_written;
+    self->user_agent = NULL;
+    return FALSE;
 }
 
 /* ---- changes */
 
 static void
-note_agent(State *self, Agent *agent, AgentNotes *notes)
+note_agent(State *self, Agent *agent)
 {
-    if (notes->is_dirty)
+    if (agent->mark.is_noted)
         return;
-    notes->is_dirty = TRUE;
-    self->n_bytes += RECORD_BYTES;
-    g_ptr_array_add(self->dirty_agents, agent_ref(agent));
+    agent->mark.is_noted = TRUE;
+    self->added_bytes += REQUEST_BYTES;
+    g_ptr_array_add(self->agents, agent_ref(agent));
 }
 
 void
 state_note_request(State *self, LockRequest *request)
 {
-    AgentNotes *notes = get_notes(self, request->agent);
-    guint n = self->requests->len;
+    AgentMark *mark = &request->agent->mark;
 
-    if (request->id > notes->id_ceiling) {
-        notes->id_ceiling = request->id + ID_BLOCK;
-        note_agent(self, request->agent, notes);
+    if (request->id > mark->id_ceiling) {
+        mark->id_ceiling = request->id + ID_BLOCK;
+        note_agent(self, request->agent);
     }
     self->max_token = MAX(self->max_token, get_token(request));
-    /* A request that is granted immediately is recorded twice in a row. Others may be recorded
-     * again later: to write them twice does no harm. */
-    if (n > 0 && self->requests->pdata[n - 1] == request)
+    if (request->is_noted)
         return;
-    if (request->id > notes->saved_id)
-        self->n_bytes += RECORD_BYTES + lock_request_get_text_bytes(request);
+    request->is_noted = TRUE;
+    if (!request->is_stored)
+        self->added_bytes += get_request_size(request);
     g_ptr_array_add(self->requests, lock_request_ref(request));
 }
 
 void
 state_note_deadline(State *self, gint64 deadline_us)
 {
-    if (deadline_us == self->deadline_us)
-        return;
     self->deadline_us = deadline_us;
-    self->is_deadline_dirty = TRUE;
 }
 
 void
 state_note_agent_gone(State *self, Agent *agent)
 {
-    AgentNotes *notes = g_hash_table_lookup(self->notes, agent);
-
-    if (notes != NULL)
-        note_agent(self, agent, notes);
+    if (agent->mark.number != 0 || agent->mark.is_noted)
+        note_agent(self, agent);
 }
 
-gboolean
-state_has_room(State *self, gsize n_bytes)
-{
-    return store_has_room(self->store, self->n_bytes + n_bytes + 2 * RECORD_BYTES);
-}
-
-/* Whether anything in the file is out of date. */
-static gboolean
-is_due(State *self)
-{
-    if (self->dirty_agents->len > 0 || self->is_deadline_dirty ||
-        self->max_token > store_get_header(self->store)->token_ceiling)
-        return TRUE;
-    for (guint i = 0; i < self->requests->len; i++) {
-        const LockRequest *request = self->requests->pdata[i];
-
-        if (request->state != LOCK_REQUEST_ENDED || is_saved(self, request))
-            return TRUE;
-    }
-    return FALSE;
-}
-
-static gboolean
-write_changes(State *self, GError **error)
-{
-    HeaderRecord *header = store_get_header(self->store);
-
-    if (!store_begin(self->store, error))
-        return FALSE;
-    if (self->max_token > header->token_ceiling)
-        header->token_ceiling = self->max_token + TOKEN_BLOCK;
-    if (self->is_deadline_dirty && !write_deadline(self, error))
-        return FALSE;
-    for (guint i = 0; i < self->dirty_agents->len; i++)
-        if (!write_agent(self, self->dirty_agents->pdata[i], error))
-            return FALSE;
-    for (guint i = 0; i < self->requests->len; i++)
-        if (!write_request(self, self->requests->pdata[i], error))
-            return FALSE;
-    return commit(self, error);
-}
-
-/* Clears the notes of the turn, which have been written. */
 static void
-forget_changes(State *self)
+put_end_of_request(State *self, LockRequest *request)
 {
+    if (request->state != LOCK_REQUEST_ENDED || !request->is_stored)
+        return;
+    record_put(self->frame, RECORD_REQUEST_ENDED, request->agent->mark.number, request->id);
+    request->is_stored = FALSE;
+    self->live_bytes -= get_request_size(request);
+}
+
+static void
+put_end_of_agent(State *self, Agent *agent)
+{
+    if (!agent->terminated || agent->mark.number == 0)
+        return;
+    record_put(self->frame, RECORD_AGENT_GONE, agent->mark.number, 0);
+    self->live_bytes -= record_agent_size(agent);
+    agent->mark.number = 0;
+}
+
+/* What is over, then what there is: so each request is within the time of its agent. */
+static void
+put_changes(State *self)
+{
+    if (self->max_token > self->numbers.token_ceiling)
+        put_tokens(self);
+    if (self->deadline_us != self->numbers.deadline_us)
+        put_deadline(self);
+    for (guint i = 0; i < self->requests->len; i++)
+        put_end_of_request(self, self->requests->pdata[i]);
+    for (guint i = 0; i < self->agents->len; i++)
+        put_end_of_agent(self, self->agents->pdata[i]);
+    for (guint i = 0; i < self->agents->len; i++) {
+        Agent *agent = self->agents->pdata[i];
+
+        agent->mark.is_noted = FALSE;
+        if (!agent->terminated)
+            put_agent(self, agent);
+    }
     for (guint i = 0; i < self->requests->len; i++) {
-        const LockRequest *request = self->requests->pdata[i];
-        AgentNotes *notes = get_notes(self, request->agent);
+        LockRequest *request = self->requests->pdata[i];
 
-        notes->saved_id = MAX(notes->saved_id, request->id);
+        request->is_noted = FALSE;
+        /* Only the cluster can decide an undecided one, and only within its time. */
+        if (request->state != LOCK_REQUEST_ENDED && request->undecided == UNDECIDED_NONE)
+            put_request(self, request);
     }
-    for (guint i = 0; i < self->dirty_agents->len; i++) {
-        Agent *agent = self->dirty_agents->pdata[i];
-
-        get_notes(self, agent)->is_dirty = FALSE;
-        if (agent->terminated)
-            g_hash_table_remove(self->notes, agent);
-    }
+    g_ptr_array_set_size(self->requests, 0);
+    if (self->agents->len > 0)
+        g_ptr_array_set_size(self->agents, 0);
+    self->added_bytes = 0;
 }
 
 void
 state_commit(State *self)
 {
     g_autoptr(GError) error = NULL;
+    gboolean is_written;
+    guint begin;
 
-    if (self->dirty_agents->len == 0 && self->requests->len == 0 && !self->is_deadline_dirty)
+    if (self->agents->len == 0 && self->requests->len == 0 &&
+        self->deadline_us == self->numbers.deadline_us)
         return;
-    if (is_due(self) && !write_changes(self, &error)) {
+    log_begin_frame(self->frame);
+    begin = self->frame->len;
+    put_changes(self);
+    if (self->frame->len == begin)
+        return;
+    is_written = log_has_room(self->log, self->frame) ? log_append(self->log, self->frame, &error)
+                                                      : write_all(self, &error);
+    if (!is_written) {
         g_warning("the state cannot be written: %s", error->message);
         _exit(EXIT_FAILURE);
     }
-    forget_changes(self);
-    g_ptr_array_set_size(self->requests, 0);
-    g_ptr_array_set_size(self->dirty_agents, 0);
-    self->is_deadline_dirty = FALSE;
-    self->n_bytes = 0;
+}
+
+void
+state_compact(State *self)
+{
+    g_autoptr(GError) error = NULL;
+    gsize size = MIN(2 * self->live_bytes + HISTORY_BYTES, self->log->size / 8 * 7);
+
+    if (self->log->end <= MAX(size, self->compact_at) || self->requests->len > 0 ||
+        self->agents->len > 0)
+        return;
+    /* Where that can fail, it is tried again later. */
+    self->compact_at = write_all(self, &error) ? 0 : self->log->end + HISTORY_BYTES;
 }

@@ -3,9 +3,11 @@
 
 /* The stored state: a copy of the core's requests and agents that survives the end of the process.
  *
- * The server notes all changes of the core. The changes of a turn are one transaction, which is
- * committed before the first message of the turn is sent. A request that is made and ends within
- * one turn is never written.
+ * The server notes all changes of the core. The changes of a turn are one frame (log.h), which is
+ * written before the first message of the turn is sent. A request that is made and ends within one
+ * turn is never written. A file that mostly has what is over is replaced by one with what there is,
+ * and so is one in which a frame has no room. There is always room for that: a request is only
+ * admitted if a file with everything has room for it.
  *
  * Ids and tokens are never issued twice, not even those of requests that have ended. They are
  * reserved in blocks, so that not each has to be written: none above the stored ceilings is issued.
@@ -22,8 +24,11 @@
 
 #include "agent.h"
 #include "lock-request.h"
-#include "records.h"
+#include "log.h"
+#include "restore.h"
 #include "user-agent.h"
+
+#define STATE_ID_BYTES LOG_ID_BYTES
 
 typedef struct State State;
 
@@ -37,27 +42,30 @@ typedef struct {
  * about to end. */
 State *state_open(const StateOptions *options, GError **error);
 
-/* Commits remaining changes and releases the lock. */
+/* Writes remaining changes and releases the lock. */
 void state_free(State *state);
 
-/* Reads the file, in a child process (reader.h). A file that can't be used is renamed. Returns
- * FALSE if it can't be read now, for lack of resources. */
-gboolean state_read(State *state, GError **error);
-
-/* Called for a request that is not restored; `record` describes it. There is at most one. */
-typedef void (*StateLost)(Agent *agent, guint64 id, const RequestRecord *record, gpointer data);
-
-/* Checks what was read and restores it into the core (restore.h), which must be empty and have its
- * time set. Contents that contradict themselves are renamed, too. Returns new references to the
- * agents. */
-GPtrArray *state_restore(State *state, UserAgent *user_agent, StateLost lost, gpointer data);
+/* Reads the file and restores it into the core, which must be empty and have its time set. A file
+ * that can't be used is renamed. Returns new references to the agents; NULL if it can't be read
+ * now, for lack of resources. From here until state_end_recovery() crashes are counted:
+ * crash-guard.h. */
+GPtrArray *
+state_restore(State *state, UserAgent *user_agent, StateLost lost, gpointer data, GError **error);
 
 /* Returns the deadline of a cluster's lease (CLOCK_BOOTTIME) in the file that was read; 0: none. */
 gint64 state_get_deadline_us(const State *state);
 
-/* Writes the whole core to a new file, which then replaces the old one. From now on changes have to
- * be noted. */
-gboolean state_begin(State *state, UserAgent *user_agent, GPtrArray *agents, GError **error);
+/* Writes the whole core to a new file, which replaces the old one. From now on changes have to be
+ * noted. The files are watched: if they are removed they are written again, and the process ends if
+ * another one has the lock then. */
+gboolean state_begin(State *state, UserAgent *user_agent, GError **error);
+
+/* The clients have been notified of what has changed in recovery. */
+void state_end_recovery(void);
+
+/* Sets UserAgent.room_bytes, and allocates room if there is little. Called before each request,
+ * with the number of bytes of its strings. */
+void state_reserve(State *state, gsize n_bytes);
 
 /* Notes that a request was made, was granted, or has ended. */
 void state_note_request(State *state, LockRequest *request);
@@ -68,9 +76,9 @@ void state_note_deadline(State *state, gint64 deadline_us);
 /* Notes that an agent has ended, after all its requests. */
 void state_note_agent_gone(State *state, Agent *agent);
 
-/* Whether there is space for one more request with `n_bytes` bytes of strings. */
-gboolean state_has_room(State *state, gsize n_bytes);
-
-/* Commits the noted changes. If that fails, the process ends: nothing of this turn has been sent,
+/* Writes the noted changes. If that fails, the process ends: nothing of this turn has been sent,
  * so for clients it is as if the process had ended before the turn. */
 void state_commit(State *state);
+
+/* Replaces the file if it mostly has what is over. Called when the output of the turn is sent. */
+void state_compact(State *state);

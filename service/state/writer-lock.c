@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <glib/gstdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -80,46 +79,25 @@ writer_lock_open_file(const char *path, GError **error)
     return -1;
 }
 
-/* The number is written once, so that there is room for it. */
-static gboolean
-map_n_commits(WriterLock *lock)
+gboolean
+writer_lock_is_at(int fd, const char *path)
 {
-    gsize size = sizeof *lock->n_commits;
-    guint64 value = 0;
-    void *map = MAP_FAILED;
+    struct stat status, named;
 
-    if (pread(lock->fd, &value, size, 0) >= 0 && pwrite(lock->fd, &value, size, 0) == (gssize)size)
-        map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, lock->fd, 0);
-    lock->n_commits = map != MAP_FAILED ? map : NULL;
-    return map != MAP_FAILED;
+    return fstat(fd, &status) == 0 && lstat(path, &named) == 0 && status.st_ino == named.st_ino &&
+           status.st_dev == named.st_dev;
 }
 
-WriterLock *
-writer_lock_take(const char *directory, const char *bus, GError **error)
+int
+writer_lock_take(const char *directory, const char *path, GError **error)
 {
     struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    g_autofree char *path = g_strdup_printf("%s/%s.lock", directory, bus);
     int fd = open_directory(directory, error) ? writer_lock_open_file(path, error) : -1;
-    WriterLock *lock;
 
-    if (fd < 0)
-        return NULL;
-    lock = g_new0(WriterLock, 1);
-    lock->fd = fd;
-    if (fcntl(lock->fd, F_OFD_SETLK, &range) == 0 && map_n_commits(lock))
-        return lock;
+    if (fd < 0 || fcntl(fd, F_OFD_SETLK, &range) == 0)
+        return fd;
     if (errno != EAGAIN && errno != EACCES)
         set_errno(error, path);
-    writer_lock_free(lock);
-    return NULL;
-}
-
-void
-writer_lock_free(WriterLock *lock)
-{
-    if (lock->n_commits != NULL)
-        munmap(lock->n_commits, sizeof *lock->n_commits);
-    if (lock->fd >= 0)
-        close(lock->fd);
-    g_free(lock);
+    close(fd);
+    return -1;
 }

@@ -12,18 +12,13 @@
 
 #include <glib.h>
 
-typedef struct {
-    int fd;
-    /* How many commits there were. In the file, which is mapped: so it survives the process. */
-    guint64 *n_commits;
-} WriterLock;
-
-/* Creates the directory and the file if they are not there. NULL without an error: another process
- * has the lock. */
-WriterLock *writer_lock_take(const char *directory, const char *bus, GError **error);
-void writer_lock_free(WriterLock *lock);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(WriterLock, writer_lock_free)
+/* Creates the directory, and the file at `path` in it, if they are not there. Returns the lock's
+ * descriptor; -1: it can't be taken, and if there is no error, another process has it. */
+int writer_lock_take(const char *directory, const char *path, GError **error);
 
 /* Opens a file of the service's own for reading and writing; creates it if it is not there. -1: it
  * can't be opened, or is refused. */
 int writer_lock_open_file(const char *path, GError **error);
+
+/* Whether the open file has this name. */
+gboolean writer_lock_is_at(int fd, const char *path);

@@ -54,7 +54,7 @@ class Kept(StateCase):
         for _ in range(3):
             self.restart()
             self.assert_same(before, self.see([*clients, unrelated], (bucket, other, 'default')))
-        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state'])
+        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state', 'BUS.state.new'])
         for client in clients:
             self.assertEqual(client.events, [], 'nothing has changed, so there is no signal')
 
@@ -305,7 +305,7 @@ class GoesOn(StateCase):
         self.assert_same(before, self.see([holder, waiter], ('default',)))
         holder.release(held)
         self.wait_granted(waiter, waiting)
-        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state'])
+        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state', 'BUS.state.new'])
 
 
 class Meanwhile(StateCase):
@@ -590,11 +590,16 @@ class Repeated(StateCase):
 
 
 class Commits(StateCase):
-    """Changes that are committed together; the service counts its commits in the lock file."""
+    """Changes that are committed together: each commit is a frame in the file."""
 
     def n_commits(self):
-        with open(self.path('lock'), 'rb') as file:
-            return struct.unpack('=Q', file.read())[0]
+        with open(self.path(), 'rb') as file:
+            data = file.read()
+        place, count = 56, 0
+        while any(data[place:place + 24]):
+            place += 24 + struct.unpack_from('=Q', data, place)[0] + 8
+            count += 1
+        return count
 
     def test_a_release_and_the_request_after_it(self):
         """Two packets in one turn, of which only the second is answered: one commit."""

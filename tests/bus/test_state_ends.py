@@ -110,7 +110,7 @@ class OrderlyExit(StateCase):
         service, (id_, token) = start_and_use(start, self.control, lambda: client.request('x'))
         client.release(id_)
         self.assertEqual(service.wait_exit(), 0)
-        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state'])
+        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state', 'BUS.state.new'])
         _, (again, newer) = start_and_use(start, self.control, lambda: client.request('x'))
         self.assertGreater(again, id_)
         self.assertGreater(newer, token)
@@ -326,7 +326,7 @@ class Several(StateCase):
                 self.assertEqual(service.process.returncode, 1, service.stderr())
         self.assertEqual(sorted(self.see_resync(client)), [held, waiting])
         self.assertEqual(client.request('x', key=1), (held, token))
-        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state'])
+        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state', 'BUS.state.new'])
         self.current = alive[0]
         self.restart()
         client.release(held)

@@ -95,7 +95,7 @@ class FileSize(StateCase):
         self.assertEqual(self.current.stop(), 0, self.current.stderr())
 
     def test_at_the_start(self):
-        for size in (0, 4, 4096, 100000):
+        for size in (0, 4, 4096, 50000):
             with self.subTest(size), self.limited(size):
                 service = self.start(ready=False)
                 self.assertEqual(service.wait_exit(), 1)

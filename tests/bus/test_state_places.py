@@ -35,7 +35,7 @@ class Directory(StateCase):
         self.restart(*arguments, state=state, **kw)
         self.assertEqual(client.request('x', key=1), held)
         self.assertEqual(sorted(os.listdir(path)),
-                         [bus_id(client) + '.lock', bus_id(client) + '.state'])
+                         [bus_id(client) + suffix for suffix in ('.lock', '.state', '.state.new')])
         client.release(held[0])
         self.assertEqual(self.current.stop(), 0, self.current.stderr())
 
@@ -106,7 +106,8 @@ class Directory(StateCase):
         finally:
             os.umask(old)
         self.assertEqual(mode_of(self.directory), 0o700)
-        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state', 'BUS.state.aside'])
+        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state', 'BUS.state.aside',
+                                        'BUS.state.new'])
         for name in os.listdir(self.directory):
             self.assertEqual(mode_of(os.path.join(self.directory, name)), 0o600, name)
 
@@ -203,7 +204,8 @@ class Whose(StateCase):
     def put_aside(self, service):
         self.assertEqual(len(warnings(service)), 1, service.stderr())
         self.assertIn('.aside', service.stderr())
-        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state', 'BUS.state.aside'])
+        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state', 'BUS.state.aside',
+                                        'BUS.state.new'])
 
     def test_of_another_bus(self):
         """Another client with the same unique name on another bus gets nothing of it."""
@@ -339,7 +341,7 @@ class Whose(StateCase):
         self.assertEqual(len(client.resync()), 1)
 
     def test_files_of_an_interrupted_start(self):
-        """A new file that was not renamed, and the file of the crash guard, with any contents."""
+        """The spare file, and the file of the crash guard, with any contents."""
         self.start()
         client = self.raw_client()
         held = client.request('x', key=1)
@@ -350,7 +352,7 @@ class Whose(StateCase):
                     file.write(content)
             self.start()
             self.assertEqual(client.request('x', key=1), held)
-            self.assertEqual(self.files(), ['BUS.lock', 'BUS.state'])
+            self.assertEqual(self.files(), ['BUS.lock', 'BUS.state', 'BUS.state.new'])
 
     def test_a_fifo(self):
         """Without a writer: the start takes longer, and continues without state."""
@@ -388,7 +390,8 @@ class Poison(StateCase):
             self.assertIsNone(owner_of(self.control))
 
     def check_left_out(self):
-        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state', 'BUS.state.aside'])
+        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state', 'BUS.state.aside',
+                                        'BUS.state.new'])
         self.assertEqual(len(warnings(self.current)), 1, self.current.stderr())
         event = self.holder.wait_released(self.lost, 'lost')
         self.assertEqual(event.args, (self.lost, 'bad', 'shared', self.holder.name, 'lost'))
@@ -417,7 +420,7 @@ class Poison(StateCase):
         self.die(2)
         self.start()
         self.assertEqual(list(self.see_resync(self.holder)), [self.kept, self.lost])
-        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state'])
+        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state', 'BUS.state.new'])
         self.crash()
         # The count begins again.
         self.die(2)
@@ -426,9 +429,9 @@ class Poison(StateCase):
         self.assertEqual(self.holder.events, [])
 
     def test_crashes_at_other_requests(self):
-        """Crashes at other requests don't count."""
+        """Crashes at other requests are counted separately."""
         self.fill()
-        for name in ('bad', 'good', 'last', 'bad', 'good', 'bad'):
+        for name in ('bad', 'good', 'last', 'bad', 'good', 'last'):
             service = self.start_faulty(name, ready=False)
             self.assertEqual(service.wait_exit(), -signal.SIGTRAP, service.stderr())
         self.start()

@@ -265,11 +265,10 @@ restore(SimService *service, const SimService *earlier)
         return;
     for (const GList *link = stored->requests.head; link != NULL; link = link->next) {
         const LockRequest *request = link->data;
-        LockRequestParts parts = lock_request_get_parts(request);
 
         if (request->undecided == UNDECIDED_NONE)
             g_assert_nonnull(lock_manager_restore(manager, get_client(service, request->id),
-                                                  request->queue->name, &parts));
+                                                  request->queue->name, request));
     }
 }
 

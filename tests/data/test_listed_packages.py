@@ -45,8 +45,8 @@ class ListedPackages(unittest.TestCase):
         self.assertEqual(self.check(line, 'libglib2.0-dev')[0], 0)
 
     def test_headers_libraries_and_modules(self):
-        for line, package in (('Has header "lmdb.h" : YES \n', 'liblmdb-dev'),
-                              ('Library lmdb found: YES\n', 'liblmdb-dev'),
+        for line, package in (('Has header "zookeeper/zookeeper.h" : YES \n', 'libzookeeper-st-dev'),
+                              ('Library zookeeper_st found: YES\n', 'libzookeeper-st-dev'),
                               ('Program python3 (gi) found: YES (/usr/bin/python3) modules: gi\n',
                                'python3-gi')):
             with self.subTest(line):

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The records of a state file, as they come through the pipe of service/state/reader.c.
+/* A state file, as service/state reads it.
  *
- * An input's first byte selects the format, see `Manner`. Framed records are used as they are, and
- * the header is computed for them: so the digest doesn't prevent them from being decoded and
- * restored. Operations are then made on the restored state, and at the end nothing may be left. */
+ * An input's first byte selects the format, see `Manner`. Records alone are put into a file with
+ * one frame: so the digests don't prevent them from being read and restored. Operations are then
+ * made on the restored state, and at the end nothing may be left. */
 
 #include <stdint.h>
 #include <string.h>
@@ -14,98 +14,39 @@
 #include "service/core/lock-manager.h"
 #include "service/core/lock-queue.h"
 #include "service/core/user-agent.h"
-#include "service/state/reader.h"
+#include "service/state/log.h"
 #include "service/state/restore.h"
 #include "tests/fuzz/fuzz.h"
 
 typedef enum {
-    IS_RAW = 1 << 0,       /* the bytes are those of the pipe, including the header */
-    IS_LATE = 1 << 1,      /* all deadlines have passed */
-    ENDS_FIRST = 1 << 2,   /* the first agent has disconnected meanwhile */
-    ENDS_LAST = 1 << 3,    /* likewise the last one */
-    ASKS = 1 << 4,         /* the first agent requests the others' locks */
-    STEALS = 1 << 5,       /* and steals them */
-    SKIPS_SECOND = 1 << 6, /* the second request is one that was being restored in crashes */
+    IS_RAW = 1 << 0,     /* the bytes are those of the file behind its head */
+    IS_LATE = 1 << 1,    /* all deadlines have passed */
+    ENDS_FIRST = 1 << 2, /* the first agent has disconnected meanwhile */
+    ENDS_LAST = 1 << 3,  /* likewise the last one */
+    ASKS = 1 << 4,       /* the first agent requests the others' locks */
+    STEALS = 1 << 5,     /* and steals them */
 } Manner;
 
-/* As in reader.c. */
-typedef struct {
-    guint32 key_size;
-    guint32 value_size;
-} Frame;
-
-/* Of a framed input; then, for each record, the sizes of key (1) and value (2), the key and the
- * value. */
-typedef struct {
-    guint64 token_ceiling;
-    guint64 last_agent;
-} Head;
-
-static void
-append_record(
-    GByteArray *stream, const void *key, gsize key_size, const void *value, gsize value_size)
-{
-    const Frame frame = {(guint32)key_size, (guint32)value_size};
-
-    g_byte_array_append(stream, (const guint8 *)&frame, sizeof frame);
-    if (key_size > 0)
-        g_byte_array_append(stream, key, frame.key_size);
-    if (value_size > 0)
-        g_byte_array_append(stream, value, frame.value_size);
-}
-
-/* Adds the records to `records`; the header's count and digest are computed from them. */
-static void
-take_frames(const uint8_t *data, size_t size, GByteArray *records, HeaderRecord *header)
-{
-    while (size >= 3) {
-        gsize key_size = data[0], value_size = data[1] + 256u * data[2];
-
-        data += 3;
-        size -= 3;
-        if (key_size == 0 || key_size > size)
-            return;
-        value_size = MIN(value_size, size - key_size);
-        /* A key of one byte would be read as the header. */
-        if (key_size > 1) {
-            append_record(records, data, key_size, data + key_size, value_size);
-            header->n_records++;
-            header->digest += record_digest(data, key_size, data + key_size, value_size);
-        }
-        data += key_size + value_size;
-        size -= key_size + value_size;
-    }
-}
-
 static GByteArray *
-make_stream(const uint8_t *data, size_t size)
+make_file(const LogHead *head, const uint8_t *data, size_t size, gboolean is_raw)
 {
-    g_autoptr(GByteArray) records = g_byte_array_new();
-    g_autoptr(GByteArray) header_bytes = g_byte_array_new();
-    GByteArray *stream = g_byte_array_new();
-    HeaderRecord header = {0};
-    Head head = {0};
+    g_autoptr(GByteArray) frame = g_byte_array_new();
+    GByteArray *file = g_byte_array_new();
 
-    memcpy(&head, data, MIN(size, sizeof head));
-    take_frames(data + MIN(size, sizeof head), size - MIN(size, sizeof head), records, &header);
-    header.token_ceiling = head.token_ceiling & G_MAXINT64;
-    header.last_agent = head.last_agent & G_MAXINT64;
-    header_record_write(&header, header_bytes);
-    append_record(stream, "H", 1, header_bytes->data, header_bytes->len);
-    if (records->len > 0)
-        g_byte_array_append(stream, records->data, records->len);
-    append_record(stream, NULL, 0, NULL, 0);
-    return stream;
+    g_byte_array_append(file, (const guint8 *)head, sizeof *head);
+    if (is_raw)
+        return g_byte_array_append(file, data, (guint)size);
+    log_begin_frame(frame);
+    g_byte_array_append(frame, data, (guint)(size / 8 * 8));
+    log_seal(frame, head->digest, 0);
+    g_byte_array_append(file, frame->data, frame->len);
+    g_byte_array_set_size(frame, 0);
+    log_begin_frame(frame);
+    memset(frame->data, 0, frame->len); /* where the next one would begin */
+    return g_byte_array_append(file, frame->data, frame->len);
 }
 
 /* ---- the restored state */
-
-static void
-on_lost(Agent *agent, guint64 id, const RequestRecord *record, gpointer data)
-{
-    g_assert(agent->client_id[0] == ':');
-    g_assert(record->name != NULL && record->bucket[0] != '\0');
-}
 
 /* Assertions about any restored agent. */
 static void
@@ -183,58 +124,30 @@ end(UserAgent *user_agent, GPtrArray *agents)
     g_ptr_array_unref(agents);
 }
 
-/* The record of three crashes at that request; without a file. */
-static CrashGuard
-make_marks(const StateContents *contents)
-{
-    CrashGuard guard = {.fd = -1};
-    guint n_requests = 0;
-
-    for (guint i = 0; i < contents->records->len && n_requests < 2; i++) {
-        const RawRecord *record = &g_array_index(contents->records, RawRecord, i);
-        guint64 agent, id;
-        RecordKind kind;
-
-        if (!record_key_read(record->key, record->key_size, &kind, &agent, &id) ||
-            kind != RECORD_REQUEST)
-            continue;
-        n_requests++;
-        guard.marks.bad_agent = agent;
-        guard.marks.bad_id = id;
-        guard.marks.n_deaths = 3;
-    }
-    return guard;
-}
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    g_autoptr(StateContents) contents = NULL;
+    const guint8 id[LOG_ID_BYTES] = {0};
+    const LogHead head = log_make_head(id, id);
+    g_autoptr(GByteArray) file = NULL;
     unsigned manner = size > 0 ? data[0] : 0;
-    GPtrArray *agents;
+    GPtrArray *agents = NULL;
     UserAgent user_agent;
-    gint64 deadline_us;
-    CrashGuard guard;
-    GByteArray *stream;
+    StateNumbers numbers;
+    const char *fault;
+    LogReader reader;
     Limits limits;
 
     if (size < 1)
         return 0;
-    if (manner & IS_RAW)
-        stream = g_byte_array_append(g_byte_array_new(), data + 1, (guint)size - 1);
-    else
-        stream = make_stream(data + 1, size - 1);
-    contents = reader_decode(stream, NULL);
-    g_assert(contents != NULL || manner & IS_RAW);
-    if (contents == NULL)
-        return 0;
+    file = make_file(&head, data + 1, size - 1, (manner & IS_RAW) != 0);
+    fault = log_reader_begin(&reader, &head, file->data, file->len);
+    g_assert(fault == NULL);
 
     limits_init(&limits);
     user_agent_init(&user_agent, &limits);
     user_agent_set_time(&user_agent, 1000000, 1000000);
-    guard = make_marks(contents);
-    agents = restore_records(&user_agent, contents, manner & SKIPS_SECOND ? &guard : NULL, on_lost,
-                             NULL, &deadline_us);
+    agents = restore_all(&user_agent, &reader, NULL, NULL, &numbers, &fault);
     if (agents != NULL) {
         live(&user_agent, agents, manner);
         end(&user_agent, agents);

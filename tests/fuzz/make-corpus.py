@@ -162,8 +162,8 @@ def socket_inputs():
     yield 'bytes', steps([OPEN, 2], [SERVE], [BYTES, 16, *struct.pack('=HHIQ', 5, 0, 16, 7)], [SEND])
 
 
-# The formats of fuzz-state.c.
-RAW, LATE, ENDS_FIRST, ENDS_LAST, ASKS, STEALS, SKIPS = [1 << n for n in range(7)]
+# The formats of fuzz-state.c, and of service/state/records.c on a little-endian machine.
+RAW, LATE, ENDS_FIRST, ENDS_LAST, ASKS, STEALS = [1 << n for n in range(6)]
 SHARED, EXCLUSIVE = 1, 0
 ENDED = 2
 
@@ -172,26 +172,26 @@ def text(*strings):
     return b''.join(string.encode() + b'\0' for string in strings)
 
 
-def framed(key, value):
-    return struct.pack('<BH', len(key), len(value)) + key + value
+def record(kind, number, id_, rest=b''):
+    rest += bytes(-len(rest) % 8)
+    return struct.pack('<IIQQ', 24 + len(rest), ord(kind), number, id_) + rest
 
 
 def agent(number, name, uid=1000, kind=0, app='', ceiling=256):
-    """As in service/state/records.c, on a little-endian machine."""
-    return framed(b'a' + struct.pack('>Q', number), struct.pack(
-        '<QIIIIII', ceiling, uid, 1, kind, len(name), len(app), 0) + text(name, app))
+    return record('a', number, ceiling, struct.pack(
+        '<IIIIII', uid, 1, kind, len(name), len(app), 0) + text(name, app))
 
 
 def request(number, id_, name, sequence, token=0, mode=EXCLUSIVE, state=None, key=0, deadline=0,
             bucket='b', why=''):
-    value = struct.pack('<QQQqqBBHIII', key, token, sequence, 1000, deadline, mode,
-                        (1 if token else 0) if state is None else state, len(bucket), len(name),
-                        len(why), 0)
-    return framed(b'r' + struct.pack('>QQ', number, id_), value + text(bucket, name, why))
+    return record('r', number, id_, struct.pack(
+        '<QQQqqBBHIII', key, token, sequence, 1000, deadline, mode,
+        (1 if token else 0) if state is None else state, len(bucket), len(name), len(why), 0)
+        + text(bucket, name, why))
 
 
-def head(ceiling=1000, last_agent=9):
-    return struct.pack('<QQ', ceiling, last_agent)
+def head(ceiling=1000):
+    return record('t', 0, ceiling)
 
 
 def state_inputs():
@@ -201,7 +201,7 @@ def state_inputs():
              + request(2, 3, 'x', 5, key=7, why='to be seen') + request(3, 1, 'x', 1, 12))
     for name, manner in (('queue', 0), ('queue-late', LATE), ('queue-end', ENDS_FIRST),
                          ('queue-ends', ENDS_FIRST | ENDS_LAST), ('queue-ask', ASKS),
-                         ('queue-steal', STEALS | ASKS), ('queue-skip', SKIPS | ENDS_LAST)):
+                         ('queue-steal', STEALS | ASKS)):
         yield name, manner, head() + three + queue
     yield 'empty', 0, b''
     yield 'head', 0, head()
@@ -212,7 +212,7 @@ def state_inputs():
     yield 'two-exclusive', 0, head() + three + request(1, 1, 'x', 1, 1) + request(2, 1, 'x', 2, 2)
     yield 'one-key-twice', 0, head() + three + request(1, 1, 'x', 1, 1, key=1) + request(
         1, 2, 'y', 2, 2, key=1)
-    yield 'last-numbers', LATE | ASKS, head(2 ** 63 - 1, 2 ** 63 - 1) + agent(
+    yield 'last-numbers', LATE | ASKS, head(2 ** 63 - 1) + agent(
         2 ** 63 - 1, ':1.1', ceiling=2 ** 63 - 1) + request(
             2 ** 63 - 1, 2 ** 63 - 1, 'x', 2 ** 63 - 1, 2 ** 63 - 1)
     yield 'late-deadlines', 0, head() + three + request(1, 1, 'x', 1, 1) + b''.join(
@@ -221,8 +221,12 @@ def state_inputs():
     yield 'bucket-of-nothing', 0, head() + three + request(1, 1, 'x', 1, bucket='')
     yield 'long', 0, head() + three + request(1, 1, 'n' * 1024, 1, 5, bucket='b' * 255,
                                               why='w' * 256)
-    yield 'raw-end', RAW, bytes(8)
-    yield 'raw-lengths', RAW, b'\1\0\0\0\x58\0\0\0H' + bytes(88) + b'\xff' * 16
+    yield 'history', 0, head() + three + queue + record('e', 1, 1) + record('e', 2, 2) + request(
+        2, 1, 'x', 3, 20) + record('e', 3, 1) + record('g', 3, 0) + record('l', 0, 77)
+    yield 'ended-twice', 0, head() + three + queue + record('e', 1, 1) * 2
+    yield 'gone-with-a-lock', 0, head() + three + queue + record('g', 1, 0)
+    yield 'agent-again', 0, head() + three + agent(1, ':1.1', ceiling=512) + agent(2, ':1.9')
+    yield 'raw-zeros', RAW, bytes(160)
 
 
 # Of fuzz-decoder.c: the members, the formats, and the bytes that choose.

@@ -9,8 +9,8 @@
 
 #include "service/core/lock-queue.h"
 #include "service/core/principal.h"
+#include "service/state/log.h"
 #include "service/state/restore.h"
-#include "service/state/store.h"
 
 #define LOCK_PATIENCE_SECS 5
 
@@ -100,13 +100,14 @@ init_user_agent(UserAgent *user_agent, gint64 monotonic_us, gint64 realtime_us)
 }
 
 static void
-on_lost(Agent *agent, guint64 id, const RequestRecord *record, gpointer data)
+on_lost(
+    Agent *agent, const char *bucket, const char *name, const LockRequest *stored, gpointer data)
 {
     World *world = data;
 
     g_string_append_printf(world->lost, "%s%s%" G_GUINT64_FORMAT " %s",
-                           world->lost->len > 0 ? ", " : "", agent->client_id + 3, id,
-                           record->name);
+                           world->lost->len > 0 ? ", " : "", agent->client_id + 3, stored->id,
+                           name);
 }
 
 static void
@@ -139,11 +140,14 @@ world_try_open(World *world,
     memset(world->options.boot_id, boot, STATE_ID_BYTES);
     init_user_agent(&world->user_agent, monotonic_us, realtime_us);
     world->state = state_open(&world->options, error);
-    if (world->state != NULL && state_read(world->state, error)) {
-        agents = state_restore(world->state, &world->user_agent, on_lost, world);
+    if (world->state != NULL)
+        agents = state_restore(world->state, &world->user_agent, on_lost, world, error);
+    if (agents != NULL) {
         adopt(world, agents);
-        if (state_begin(world->state, &world->user_agent, agents, error))
+        if (state_begin(world->state, &world->user_agent, error)) {
+            state_end_recovery();
             return TRUE;
+        }
     }
     world_close(world);
     return FALSE;
@@ -265,7 +269,7 @@ world_request(World *world, char letter, const char *name, const char *text)
     LockRequest *request = NULL;
     guint64 id;
 
-    g_assert_true(state_has_room(world->state, lock_text_bytes(bucket, name, options.why)));
+    state_reserve(world->state, lock_text_bytes(bucket, name, options.why));
     g_assert_cmpint(lock_manager_request(manager, agent, name, &options, &request), ==,
                     LOCK_RESULT_OK);
     id = request->id;
@@ -341,6 +345,7 @@ void
 world_commit(World *world)
 {
     state_commit(world->state);
+    state_compact(world->state);
 }
 
 /* ---- descriptions */
@@ -348,17 +353,15 @@ world_commit(World *world)
 static void
 describe_request(const LockRequest *request, GString *text)
 {
-    const LockRequestParts parts = lock_request_get_parts(request);
-
-    g_string_append_printf(text,
-                           "%" G_GUINT64_FORMAT " key %" G_GUINT64_FORMAT
-                           " %s/%s %s %s token %" G_GUINT64_FORMAT " sequence %" G_GUINT64_FORMAT
-                           " since %" G_GINT64_FORMAT " deadline %" G_GINT64_FORMAT " why %s\n",
-                           parts.id, parts.key, request->queue->manager->bucket,
-                           request->queue->name,
-                           parts.mode == LOCK_MODE_SHARED ? "shared" : "exclusive",
-                           parts.state == LOCK_REQUEST_HELD ? "held" : "waiting", parts.token,
-                           parts.sequence, parts.since_us, parts.deadline_ms, parts.why);
+    g_string_append_printf(
+        text,
+        "%" G_GUINT64_FORMAT " key %" G_GUINT64_FORMAT " %s/%s %s %s token %" G_GUINT64_FORMAT
+        " sequence %" G_GUINT64_FORMAT " since %" G_GINT64_FORMAT " deadline %" G_GINT64_FORMAT
+        " why %s\n",
+        request->id, request->key, request->queue->manager->bucket, request->queue->name,
+        request->mode == LOCK_MODE_SHARED ? "shared" : "exclusive",
+        request->state == LOCK_REQUEST_HELD ? "held" : "waiting", request->token, request->sequence,
+        request->since_us, request->deadline_ms, request->why != NULL ? request->why : "");
 }
 
 static void
@@ -391,16 +394,30 @@ compare_names(gconstpointer a, gconstpointer b)
     return g_strcmp0((*(Agent *const *)a)->client_id, (*(Agent *const *)b)->client_id);
 }
 
+/* Whose state it is does not matter. */
+static GPtrArray *
+restore_bytes(UserAgent *user_agent, const char *bytes, gsize size)
+{
+    LogHead head = {0};
+    StateNumbers numbers;
+    const char *fault;
+    LogReader reader;
+
+    memcpy(&head, bytes, MIN(size, sizeof head));
+    if (log_reader_begin(&reader, &head, (const guint8 *)bytes, size) != NULL)
+        return NULL;
+    return restore_all(user_agent, &reader, NULL, NULL, &numbers, &fault);
+}
+
 char *
-world_describe_contents(const StateContents *contents)
+world_describe_bytes(const char *bytes, gsize size)
 {
     g_autoptr(GPtrArray) agents = NULL;
     GString *text = g_string_new(NULL);
     UserAgent user_agent;
-    gint64 deadline_us;
 
     init_user_agent(&user_agent, WORLD_MONOTONIC_US, WORLD_REALTIME_US);
-    agents = restore_records(&user_agent, contents, NULL, NULL, NULL, &deadline_us);
+    agents = restore_bytes(&user_agent, bytes, size);
     if (agents != NULL) {
         g_ptr_array_sort(agents, compare_names);
         for (guint i = 0; i < agents->len; i++)
@@ -408,23 +425,19 @@ world_describe_contents(const StateContents *contents)
         lose_agents(&user_agent, (Agent **)agents->pdata, agents->len);
         g_clear_pointer(&agents, g_ptr_array_unref);
     } else {
-        g_string_free(g_steal_pointer(&text), TRUE);
+        g_string_assign(text, "damaged");
     }
     user_agent_fini(&user_agent);
-    return text != NULL ? g_string_free(text, FALSE) : NULL;
+    return g_string_free(text, FALSE);
 }
 
 char *
 world_describe_file(const char *path)
 {
-    g_autoptr(GError) error = NULL;
-    g_autoptr(StateContents) contents = reader_read(path, &error);
-    char *text;
+    g_autofree char *bytes = NULL;
+    gsize size;
 
-    if (contents == NULL)
-        return g_strdup(g_error_matches(error, STORE_ERROR, STORE_ERROR_DAMAGED)   ? "damaged"
-                        : g_error_matches(error, STORE_ERROR, STORE_ERROR_NO_FILE) ? ""
-                                                                                   : "busy");
-    text = world_describe_contents(contents);
-    return text != NULL ? text : g_strdup("damaged");
+    if (!g_file_get_contents(path, &bytes, &size, NULL))
+        return g_strdup("");
+    return world_describe_bytes(bytes, size);
 }

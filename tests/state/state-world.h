@@ -14,7 +14,6 @@
 #include "service/core/agent.h"
 #include "service/core/lock-manager.h"
 #include "service/core/user-agent.h"
-#include "service/state/reader.h"
 #include "service/state/state.h"
 
 #define WORLD_AGENTS       6
@@ -82,8 +81,8 @@ void world_commit(World *world);
 /* What has to be restored by the next service, a line for each agent and request; owned. */
 char *world_describe(World *world);
 
-/* The same for the contents of a file; NULL if they are contradictory. */
-char *world_describe_contents(const StateContents *contents);
+/* The same for the contents of a file; "damaged", also if they are contradictory. */
+char *world_describe_bytes(const char *bytes, gsize size);
 
-/* The same for the file at `path`; "": no file; "damaged"; "busy": it can't be read now. */
+/* The same for the file at `path`; "": no file. */
 char *world_describe_file(const char *path);

@@ -7,6 +7,10 @@
 #include "service/state/crash-guard.h"
 
 #include <glib/gstdio.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define SECOND G_USEC_PER_SEC
@@ -16,19 +20,67 @@ static char *path;
 /* Acts as a process that crashes while it restores this record, after another one. Returns whether
  * the record was left out. */
 static gboolean
+crash_by(guint64 agent, guint64 id, gint64 now_us, int signal_number)
+{
+    const struct rlimit no_core = {0, 0};
+    pid_t pid = fork();
+    int status;
+
+    g_assert_cmpint(pid, >=, 0);
+    if (pid == 0) {
+        setrlimit(RLIMIT_CORE, &no_core);
+        for (int number = 1; number < 32; number++)
+            signal(number, SIG_DFL); /* those of a sanitizer would report it */
+        crash_guard_begin(path, now_us);
+        if (crash_guard_skips(agent, id + 1) || crash_guard_skips(agent, id))
+            _exit(EXIT_FAILURE);
+        raise(signal_number);
+        _exit(EXIT_SUCCESS);
+    }
+    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+    if (!WIFEXITED(status))
+        g_assert_cmpint(WTERMSIG(status), ==, signal_number);
+    return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAILURE;
+}
+
+static gboolean
 crash_at(guint64 agent, guint64 id, gint64 now_us)
 {
-    CrashGuard guard;
-    gboolean is_skipped;
+    return crash_by(agent, id, now_us, SIGSEGV);
+}
 
-    crash_guard_begin(&guard, path, now_us);
-    g_assert_false(crash_guard_skips(&guard, agent, id + 1));
-    is_skipped = crash_guard_skips(&guard, agent, id);
-    if (is_skipped)
-        g_assert_false(crash_guard_skips(&guard, agent, id + 2));
-    close(guard.fd);
-    g_free(guard.path);
-    return is_skipped;
+/* Each kind of fault counts, and nothing else that ends a process. */
+static void
+test_signals(void)
+{
+    static const int faults[] = {SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+    static const int others[] = {SIGKILL, SIGTERM, SIGXFSZ, SIGPIPE, SIGXCPU};
+
+    for (guint i = 0; i < G_N_ELEMENTS(faults); i++) {
+        for (guint k = 0; k < 3; k++)
+            g_assert_false(crash_by(5, 6, 100 * SECOND, faults[i]));
+        g_assert_true(crash_by(5, 6, 100 * SECOND, faults[i]));
+        g_remove(path);
+    }
+    for (guint i = 0; i < G_N_ELEMENTS(others) * 4; i++)
+        g_assert_false(crash_by(5, 6, 100 * SECOND, others[i / 4]));
+    g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
+}
+
+/* What has crashed at another record, or at none, does not make one be restored again. */
+static void
+test_two_causes(void)
+{
+    for (guint i = 0; i < 3; i++)
+        g_assert_false(crash_at(5, 6, 100 * SECOND));
+    for (guint i = 0; i < 3; i++)
+        g_assert_false(crash_at(7, 8, 101 * SECOND));
+    for (guint i = 0; i < 3; i++)
+        g_assert_false(crash_at(0, 0, 102 * SECOND));
+    g_assert_true(crash_at(5, 6, 103 * SECOND));
+    g_assert_true(crash_at(7, 8, 103 * SECOND));
+    g_assert_true(crash_at(0, 0, 103 * SECOND));
+    g_remove(path);
 }
 
 static void
@@ -51,11 +103,11 @@ test_not_within_ten_seconds(void)
 static void
 test_different_records(void)
 {
-    for (guint i = 0; i < 8; i++)
-        g_assert_false(crash_at(5 + i % 2, 6, 100 * SECOND + i));
+    for (guint i = 0; i < 16; i++)
+        g_assert_false(crash_at(5 + i % 8, 6, 100 * SECOND + i));
     g_remove(path);
-    for (guint i = 0; i < 8; i++)
-        g_assert_false(crash_at(5, 6 + 4 * (i % 2), 100 * SECOND + i));
+    for (guint i = 0; i < 16; i++)
+        g_assert_false(crash_at(5, 6 + 4 * (i % 8), 100 * SECOND + i));
     g_remove(path);
 }
 
@@ -71,13 +123,14 @@ test_clock_behind(void)
 static void
 test_success_resets_the_count(void)
 {
-    CrashGuard guard;
-
     g_assert_false(crash_at(5, 6, 1));
     g_assert_false(crash_at(5, 6, 2));
-    crash_guard_begin(&guard, path, 3);
-    g_assert_false(crash_guard_skips(&guard, 5, 6));
-    crash_guard_end(&guard);
+    crash_guard_begin(path, 3);
+    g_assert_false(crash_guard_skips(5, 6));
+    crash_guard_end(FALSE);
+    g_assert_true(g_file_test(path, G_FILE_TEST_EXISTS));
+    crash_guard_begin(path, 3);
+    crash_guard_end(TRUE);
     g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
     g_assert_false(crash_at(5, 6, 4));
     g_remove(path);
@@ -87,11 +140,9 @@ static void
 test_unusable_file(void)
 {
     for (guint i = 0; i < 5; i++) {
-        CrashGuard guard;
-
-        crash_guard_begin(&guard, "/nowhere/crash-guard", i);
-        g_assert_false(crash_guard_skips(&guard, 5, 6));
-        crash_guard_end(&guard);
+        crash_guard_begin("/nowhere/crash-guard", i);
+        g_assert_false(crash_guard_skips(5, 6));
+        crash_guard_end(TRUE);
     }
 }
 
@@ -105,6 +156,8 @@ main(int argc, char **argv)
     g_assert_nonnull(directory);
     path = g_build_filename(directory, "crash-guard", NULL);
     g_test_add_func("/crash-guard/three-crashes", test_three_crashes);
+    g_test_add_func("/crash-guard/signals", test_signals);
+    g_test_add_func("/crash-guard/two-causes", test_two_causes);
     g_test_add_func("/crash-guard/not-within-ten-seconds", test_not_within_ten_seconds);
     g_test_add_func("/crash-guard/different-records", test_different_records);
     g_test_add_func("/crash-guard/clock-behind", test_clock_behind);

@@ -115,6 +115,7 @@ test_modes(Fixture *fixture, gconstpointer data)
     g_autofree char *deep = g_build_filename(below, "b", NULL);
     g_autofree char *deep_lock = world_path(deep, 9, "lock");
     g_autofree char *deep_state = world_path(deep, 9, "state");
+    g_autofree char *deep_spare = world_path(deep, 9, "state.new");
     mode_t old = umask(0);
     World other;
 
@@ -124,10 +125,12 @@ test_modes(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(get_mode(fixture->path), ==, 0600);
     g_assert_cmpuint(get_mode(deep), ==, 0700);
     g_assert_cmpuint(get_mode(deep_state), ==, 0600);
+    g_assert_cmpuint(get_mode(deep_spare), ==, 0600);
     world_close(&other);
     umask(old);
     g_remove(deep_lock);
     g_remove(deep_state);
+    g_remove(deep_spare);
     g_rmdir(deep);
     g_rmdir(below);
 }
@@ -154,9 +157,43 @@ test_left_by_an_interrupted_start(Fixture *fixture, gconstpointer data)
     g_assert_true(g_file_set_contents(new_path, "garbage", -1, NULL));
     g_assert_true(g_file_set_contents(guard, "garbage", -1, NULL));
     fixture_open(fixture);
-    g_assert_false(g_file_test(new_path, G_FILE_TEST_EXISTS));
     g_assert_false(g_file_test(guard, G_FILE_TEST_EXISTS));
     g_assert_cmpuint(user_agent_get_n_requests(&fixture->world.user_agent), ==, 1);
+}
+
+static gboolean
+set_flag(gpointer data)
+{
+    *(gboolean *)data = TRUE;
+    return G_SOURCE_REMOVE;
+}
+
+/* All files are removed while the state is open: it writes them again. */
+static void
+test_removed(Fixture *fixture, gconstpointer data)
+{
+    static const char *const suffixes[] = {"state", "state.new", "lock"};
+    gboolean is_late = FALSE;
+    guint id;
+
+    world_request(&fixture->world, 'A', "x", "");
+    world_commit(&fixture->world);
+    for (guint i = 0; i < G_N_ELEMENTS(suffixes); i++) {
+        g_autofree char *path = fixture_path(fixture, suffixes[i]);
+
+        g_assert_cmpint(g_remove(path), ==, 0);
+    }
+    world_request(&fixture->world, 'B', "x", "");
+    world_commit(&fixture->world);
+    id = g_timeout_add_seconds(5, set_flag, &is_late);
+    while (!is_late && !g_file_test(fixture->path, G_FILE_TEST_EXISTS))
+        g_main_context_iteration(NULL, TRUE);
+    g_assert_false(is_late);
+    g_source_remove(id);
+    fixture_assert_warned("*were removed*");
+    world_request(&fixture->world, 'C', "x", "");
+    world_commit(&fixture->world);
+    fixture_check_stored(fixture);
 }
 
 int
@@ -170,6 +207,7 @@ main(int argc, char **argv)
     STATE_TEST("/state-files/one-writer", test_one_writer);
     STATE_TEST("/state-files/modes", test_modes);
     STATE_TEST("/state-files/no-directory", test_no_directory);
+    STATE_TEST("/state-files/removed", test_removed);
     STATE_TEST("/state-files/left-by-an-interrupted-start", test_left_by_an_interrupted_start);
     return g_test_run();
 }

@@ -23,8 +23,10 @@
 static gboolean
 has_room_for(World *world, gsize n_bytes, guint *n_refused)
 {
-    gboolean has_room = state_has_room(world->state, n_bytes);
+    gboolean has_room;
 
+    state_reserve(world->state, n_bytes);
+    has_room = n_bytes <= world->user_agent.room_bytes;
     *n_refused += !has_room;
     return has_room;
 }
@@ -70,6 +72,7 @@ run_without_room(Fixture *fixture, guint32 seed)
 
     fixture_open(fixture);
     fixture->world.user_agent.limits.max[LIMIT_WHY_BYTES] = WHY_BYTES;
+    fixture->world.user_agent.limits.max[LIMIT_TEXT_BYTES_PER_APP] = 1 << 30;
     g_assert_cmpint(stat(fixture->path, &status), ==, 0);
     limit.rlim_cur = limit.rlim_max =
         (rlim_t)status.st_size + (rlim_t)g_rand_int_range(rand, 0, 1 << 19);

@@ -4,20 +4,11 @@
 /* state/state: everything that was committed is restored unchanged by the next service. */
 
 #include <signal.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/state/state-fixture.h"
-
-static StateContents *
-read_file(const Fixture *fixture)
-{
-    g_autoptr(GError) error = NULL;
-    StateContents *contents = reader_read(fixture->path, &error);
-
-    g_assert_no_error(error);
-    return contents;
-}
 
 static void
 test_restored(Fixture *fixture, gconstpointer data)
@@ -117,13 +108,16 @@ test_order(Fixture *fixture, gconstpointer data)
     g_assert_cmpint(world_find(world, 'B', b)->state, ==, LOCK_REQUEST_HELD);
 }
 
-static guint64
+/* The number of agents and requests that the file has. */
+static guint
 count_records(const Fixture *fixture)
 {
-    g_autoptr(StateContents) contents = read_file(fixture);
+    g_autofree char *text = world_describe_file(fixture->path);
+    guint n = 0;
 
-    g_assert_cmpuint(contents->records->len, ==, contents->header.n_records);
-    return contents->header.n_records;
+    for (const char *line = text; (line = strchr(line, '\n')) != NULL; line++)
+        n++;
+    return n;
 }
 
 /* An agent without requests has a record until it disconnects, since its ids must not be reused. */

@@ -283,7 +283,6 @@ restore_bucket(const World *world, const LockManager *old, Principal *principal)
 
     for (const GList *link = old->requests.head; link != NULL; link = link->next) {
         const LockRequest *request = link->data;
-        const LockRequestParts parts = lock_request_get_parts(request);
         guint slot = 0;
 
         if (request->undecided != UNDECIDED_NONE)
@@ -293,7 +292,7 @@ restore_bucket(const World *world, const LockManager *old, Principal *principal)
             slot++;
         lock_world_check(world,
                          lock_manager_restore(manager, world->agents[slot], request->queue->name,
-                                              &parts) != NULL,
+                                              request) != NULL,
                          "restored requests");
     }
 }
@@ -341,7 +340,7 @@ do_restart(World *world)
     lock_world_restart_cluster(world);
     memcpy(old_agents, world->agents, sizeof old_agents);
     world->core = new_core(&old->limits, old->now_us);
-    world->core->has_room = old->has_room;
+    world->core->room_bytes = old->room_bytes;
     for (guint i = 0; i < N_PRINCIPALS; i++)
         for (guint bucket = 0; bucket < CLUSTER_BUCKET; bucket++)
             user_agent_retire_token(world->core, world->last_token[i][bucket]);
@@ -357,19 +356,13 @@ do_restart(World *world)
     lock_world_check_effects(world, ORDER_EXACT);
 }
 
-static gboolean
-has_no_room(gpointer user_data, gsize n_bytes)
-{
-    return FALSE;
-}
-
 static void
 do_fill(World *world, const LockOperation *operation)
 {
     gboolean is_full = operation->other < 64;
 
     lock_world_describe(world, "storage for requests: %s", is_full ? "full" : "available");
-    world->core->has_room = is_full ? has_no_room : NULL;
+    world->core->room_bytes = is_full ? 0 : G_MAXSIZE;
     world->model.is_full = is_full;
 }
 

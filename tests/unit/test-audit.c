@@ -324,11 +324,10 @@ static void
 do_restore_request(World *world, Agent *agent)
 {
     LockManager *manager = lock_manager_get(agent->principal, buckets[pick(world, 2)]);
-    const LockRequestParts parts = {
+    const LockRequest parts = {
         .state = LOCK_REQUEST_PENDING,
         .id = ++agent->last_id,
         .sequence = manager->last_sequence + 1,
-        .why = "",
     };
 
     world->operation = "restore a request";

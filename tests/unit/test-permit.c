@@ -458,10 +458,9 @@ static void
 test_restored(PermitFixture *f, gconstpointer data)
 {
     Agent *agent = fixture_agent(&f->core, 'A');
-    LockRequestParts held = {.state = LOCK_REQUEST_HELD, .id = 1, .token = 900, .sequence = 1};
-    LockRequestParts waits = {.state = LOCK_REQUEST_PENDING, .id = 2, .sequence = 2};
+    LockRequest held = {.state = LOCK_REQUEST_HELD, .id = 1, .token = 900, .sequence = 1};
+    LockRequest waits = {.state = LOCK_REQUEST_PENDING, .id = 2, .sequence = 2};
 
-    held.why = waits.why = "";
     agent->last_id = 2;
     g_assert_nonnull(lock_manager_restore(f->manager, agent, "n", &held));
     g_assert_nonnull(lock_manager_restore(f->manager, agent, "n", &waits));
@@ -481,9 +480,8 @@ static void
 test_restored_and_lost(PermitFixture *f, gconstpointer data)
 {
     Agent *agent = fixture_agent(&f->core, 'A');
-    LockRequestParts held = {.state = LOCK_REQUEST_HELD, .id = 1, .token = 900, .sequence = 1};
+    LockRequest held = {.state = LOCK_REQUEST_HELD, .id = 1, .token = 900, .sequence = 1};
 
-    held.why = "";
     agent->last_id = 1;
     g_assert_nonnull(lock_manager_restore(f->manager, agent, "n", &held));
     permit_revoke(f->queue, EFFECT_LOST);

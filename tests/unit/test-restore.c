@@ -8,31 +8,30 @@
 #define NOW_MS (FIXTURE_MONOTONIC_US / 1000)
 
 /* A valid pending request; each test changes the fields that it checks. */
-static LockRequestParts
+static LockRequest
 waiting(guint64 id, guint64 sequence)
 {
-    return (LockRequestParts){
+    return (LockRequest){
         .state = LOCK_REQUEST_PENDING,
         .mode = LOCK_MODE_EXCLUSIVE,
         .id = id,
         .sequence = sequence,
         .since_us = 1000 * (gint64)id,
-        .why = "",
     };
 }
 
-static LockRequestParts
+static LockRequest
 held(guint64 id, guint64 sequence, guint64 token)
 {
-    LockRequestParts parts = waiting(id, sequence);
+    LockRequest parts = waiting(id, sequence);
 
     parts.state = LOCK_REQUEST_HELD;
     parts.token = token;
     return parts;
 }
 
-static LockRequestParts
-shared(LockRequestParts parts)
+static LockRequest
+shared(LockRequest parts)
 {
     parts.mode = LOCK_MODE_SHARED;
     return parts;
@@ -44,7 +43,7 @@ restore_in(CoreFixture *fixture,
            char letter,
            const char *bucket,
            const char *name,
-           const LockRequestParts *parts)
+           const LockRequest *parts)
 {
     g_autoptr(LockManager) manager = fixture_manager(fixture, letter, bucket);
     Agent *agent = fixture_agent(fixture, letter);
@@ -54,7 +53,7 @@ restore_in(CoreFixture *fixture,
 }
 
 static LockRequest *
-restore(CoreFixture *fixture, char letter, const char *name, LockRequestParts parts)
+restore(CoreFixture *fixture, char letter, const char *name, LockRequest parts)
 {
     return restore_in(fixture, letter, FIXTURE_BUCKET, name, &parts);
 }
@@ -62,15 +61,15 @@ restore(CoreFixture *fixture, char letter, const char *name, LockRequestParts pa
 static void
 test_as_it_was(CoreFixture *fixture, gconstpointer data)
 {
-    LockRequestParts parts = held(7, 3, 5000);
-    LockRequestParts found;
+    LockRequest parts = held(7, 3, 5000);
+    LockRequest found;
     LockRequest *request;
 
     parts.key = 99;
-    parts.why = "annual report";
+    parts.why = (char *)"annual report";
     request = restore(fixture, 'A', "x", parts);
     g_assert_nonnull(request);
-    found = lock_request_get_parts(request);
+    found = *request;
     g_assert_cmpint(found.state, ==, LOCK_REQUEST_HELD);
     g_assert_cmpint(found.mode, ==, LOCK_MODE_EXCLUSIVE);
     g_assert_cmpuint(found.id, ==, 7);
@@ -160,7 +159,7 @@ test_tokens_go_on(CoreFixture *fixture, gconstpointer data)
 static void
 test_deadlines(CoreFixture *fixture, gconstpointer data)
 {
-    LockRequestParts passed = waiting(1, 2), near = waiting(2, 3), far = waiting(3, 4);
+    LockRequest passed = waiting(1, 2), near = waiting(2, 3), far = waiting(3, 4);
 
     passed.deadline_ms = NOW_MS - 1000;
     near.deadline_ms = NOW_MS + 50;
@@ -185,7 +184,7 @@ test_deadlines(CoreFixture *fixture, gconstpointer data)
 static void
 test_a_lock_has_no_deadline(CoreFixture *fixture, gconstpointer data)
 {
-    LockRequestParts parts = held(1, 1, 10);
+    LockRequest parts = held(1, 1, 10);
 
     parts.deadline_ms = NOW_MS + 1;
     g_assert_nonnull(restore(fixture, 'A', "x", parts));
@@ -218,13 +217,13 @@ test_held_together(CoreFixture *fixture, gconstpointer data)
 
 typedef struct {
     const char *what;
-    LockRequestParts parts;
+    LockRequest parts;
 } Refusal;
 
 static void
 test_refusals(CoreFixture *fixture, gconstpointer data)
 {
-    LockRequestParts same_key = waiting(60, 10);
+    LockRequest same_key = waiting(60, 10);
     const Refusal refusals[] = {
         {"id 0", waiting(0, 10)},
         {"an id that was never given", waiting(101, 10)},
@@ -239,15 +238,14 @@ test_refusals(CoreFixture *fixture, gconstpointer data)
           .mode = LOCK_MODE_EXCLUSIVE,
           .id = 60,
           .sequence = 10,
-          .token = 5,
-          .why = ""}},
+          .token = 5}},
     };
-    LockRequestParts first = held(50, 5, 10);
+    LockRequest first = held(50, 5, 10);
 
     first.key = 3;
     g_assert_nonnull(restore(fixture, 'A', "x", first));
     for (guint i = 0; i < G_N_ELEMENTS(refusals); i++) {
-        LockRequestParts parts = refusals[i].parts;
+        LockRequest parts = refusals[i].parts;
 
         if (g_str_equal(refusals[i].what, "a key that is there"))
             parts.key = 3;
@@ -271,7 +269,7 @@ test_refusals(CoreFixture *fixture, gconstpointer data)
 static void
 test_of_another_principal(CoreFixture *fixture, gconstpointer data)
 {
-    const LockRequestParts parts = waiting(1, 1);
+    const LockRequest parts = waiting(1, 1);
     g_autoptr(LockManager) manager = fixture_manager(fixture, 'A', FIXTURE_BUCKET);
     Agent *agent = fixture_agent(fixture, 'F');
 

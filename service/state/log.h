@@ -1,0 +1,97 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* A file of frames that survives the death of the process at any instruction.
+ *
+ * The file has a head, which says whose it is, then frames, then zeros. A frame is what one turn
+ * has changed, in one pwrite(). It has the size of its records and that of the file, the records,
+ * and a digest which depends on all frames before it. So a file that was cut or changed is
+ * detected. A kill can only leave the beginning of the last frame, with zeros behind it: nothing of
+ * that turn was sent, so the frame is not read. A frame that begins in the part of the file that
+ * its predecessors knew is found even if the file is cut there.
+ *
+ * The file never grows by a frame: room is allocated before (fallocate). A second file of the same
+ * size, `PATH.new`, is there to replace the first: one frame that has everything is written into
+ * it, and then the names are exchanged. So to replace the file never fails for lack of space. Where
+ * there is no fallocate(), as on some file systems that are not in memory, both can fail.
+ *
+ * Both files are locked while a process writes them. */
+
+#pragma once
+
+#include <glib.h>
+
+#define LOG_ID_BYTES 16
+
+typedef struct {
+    guint64 magic;
+    guint64 version;
+    guint8 bus_id[LOG_ID_BYTES];
+    guint8 boot_id[LOG_ID_BYTES];
+    guint64 digest; /* of what is before it */
+} LogHead;
+
+typedef struct {
+    char *path;
+    char *spare_path;
+    LogHead head;
+    int fd;           /* -1: there is no file, or none that can be read */
+    gsize size;       /* of the file, including the zeros */
+    gsize end;        /* of the last frame */
+    guint64 digest;   /* of the last frame */
+    gsize spare_size; /* 0: there may be no spare file */
+    gsize spare_end;  /* there are only zeros after it */
+    gboolean can_allocate;
+} Log;
+
+/* Opens and locks the file, if it is there. NULL without an error: another process has locked it.
+ */
+Log *log_open(const char *path, const guint8 *bus_id, const guint8 *boot_id, GError **error);
+void log_free(Log *log);
+
+/* Reads the whole file. Returns NULL with an error if that is not possible now, for lack of memory
+ * for instance; `*out_fault` is set if it is no file that log_open() could have written. */
+GByteArray *log_read(const Log *log, const char **out_fault, GError **error);
+
+/* Whether there is a file, or something else with its name. */
+gboolean log_exists(const Log *log);
+
+/* Renames the file to `path`: there is none then. */
+void log_put_aside(Log *log, const char *path);
+
+/* Makes room for `size` bytes in both files. */
+gboolean log_reserve(Log *log, gsize size);
+
+/* Whether a frame can be appended. */
+gboolean log_has_room(const Log *log, const GByteArray *frame);
+
+/* A frame is written in three steps: this function, appending its records to `frame`, and one of
+ * the other two. Records are multiples of eight bytes. On failure, nothing was written that would
+ * be read. */
+void log_begin_frame(GByteArray *frame);
+gboolean log_append(Log *log, GByteArray *frame, GError **error);
+gboolean log_replace(Log *log, GByteArray *frame, GError **error);
+
+/* Whether the names of the files are still those of the files that are open. */
+gboolean log_is_in_place(const Log *log);
+
+/* The head of a file, and what ends a frame: returns the digest, which the next frame continues. */
+LogHead log_make_head(const guint8 *bus_id, const guint8 *boot_id);
+guint64 log_seal(GByteArray *frame, guint64 previous, gsize file_size);
+
+/* ---- reading what log_read() has returned, or any other bytes */
+
+typedef struct {
+    const guint8 *bytes;
+    gsize size;
+    gsize position;
+    guint64 digest;
+} LogReader;
+
+/* Returns why a file can't be used, or NULL. Checks its head, and all frames if `reader` is read
+ * until its end. `head` has the ids that are expected. */
+const char *
+log_reader_begin(LogReader *reader, const LogHead *head, const guint8 *bytes, gsize size);
+
+/* Goes to the next frame; `*out_records` is NULL after the last one. */
+const char *log_reader_next(LogReader *reader, const guint8 **out_records, gsize *out_size);

@@ -1,0 +1,80 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "vanished.h"
+
+#include <errno.h>
+#include <glib-unix.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#define DELAY_MS 100
+
+#define EVENTS (IN_DELETE | IN_MOVE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
+
+struct Vanished {
+    char *directory;
+    gboolean (*is_in_place)(gpointer data);
+    void (*write_again)(gpointer data);
+    gpointer data;
+    int fd;
+    guint source_id;
+    guint delay_id; /* until they are written again; 0: they are in place */
+};
+
+static gboolean
+on_delay(gpointer data)
+{
+    Vanished *self = data;
+
+    self->delay_id = 0;
+    if (!self->is_in_place(self->data))
+        self->write_again(self->data);
+    /* The directory may be a new one. */
+    inotify_add_watch(self->fd, self->directory, EVENTS);
+    return G_SOURCE_REMOVE;
+}
+
+static gboolean
+on_event(int fd, GIOCondition condition, gpointer data)
+{
+    char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+    Vanished *self = data;
+
+    while (read(fd, events, sizeof events) > 0)
+        ;
+    if (self->delay_id == 0 && !self->is_in_place(self->data))
+        self->delay_id = g_timeout_add(DELAY_MS, on_delay, self);
+    return G_SOURCE_CONTINUE;
+}
+
+Vanished *
+vanished_watch(const char *directory,
+               gboolean (*is_in_place)(gpointer data),
+               void (*write_again)(gpointer data),
+               gpointer data)
+{
+    int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    Vanished *self;
+
+    if (fd < 0 || inotify_add_watch(fd, directory, EVENTS) < 0) {
+        g_info("%s is not watched: %s", directory, g_strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    self = g_new0(Vanished, 1);
+    *self = (Vanished){g_strdup(directory), is_in_place, write_again, data, fd, 0, 0};
+    self->source_id = g_unix_fd_add(fd, G_IO_IN, on_event, self);
+    return self;
+}
+
+void
+vanished_free(Vanished *self)
+{
+    g_clear_handle_id(&self->source_id, g_source_remove);
+    g_clear_handle_id(&self->delay_id, g_source_remove);
+    close(self->fd);
+    g_free(self->directory);
+    g_free(self);
+}
