@@ -25,7 +25,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(SdBusSlot, sd_bus_slot_unref)
 /* Whether a negative errno from sd-bus is a temporary lack of resources, after which the connection
  * can still be used. */
 static inline gboolean
-sd_bus_wants_room(int r)
+sd_bus_is_transient(int r)
 {
     return r == -ENOBUFS || r == -ENOMEM || r == -ETOOMANYREFS || r == -EAGAIN || r == -EINTR;
 }
@@ -35,5 +35,5 @@ sd_bus_wants_room(int r)
 static inline gboolean
 sd_bus_has_ended(sd_bus *bus, int r)
 {
-    return (r < 0 && !sd_bus_wants_room(r)) || sd_bus_is_open(bus) <= 0;
+    return (r < 0 && !sd_bus_is_transient(r)) || sd_bus_is_open(bus) <= 0;
 }

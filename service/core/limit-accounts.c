@@ -163,7 +163,7 @@ limits_account_unref(LimitsAccount *account)
 /* ---- charges */
 
 static gboolean
-has_room(const Limits *limits, const LimitsAccount *account, ChargeKind kind, guint32 n)
+is_within_limit(const Limits *limits, const LimitsAccount *account, ChargeKind kind, guint32 n)
 {
     guint32 max = limits->max[limit_ids[kind][account->scope]];
 
@@ -193,9 +193,9 @@ limits_admit(const Limits *limits,
 {
     for (; account != NULL; account = account->parent) {
         *out_limit = limit_ids[kind][account->scope];
-        if (!has_room(limits, account, kind, n))
+        if (!is_within_limit(limits, account, kind, n))
             return FALSE;
-        if (account->parent == NULL || !has_room(limits, account->parent, kind, n))
+        if (account->parent == NULL || !is_within_limit(limits, account->parent, kind, n))
             continue; /* the parent's own limit is checked next */
         *out_limit = limit_ids[kind][account->parent->scope];
         if (!is_within_share(limits, account, kind, n))

@@ -83,7 +83,7 @@ send_message(Outbox *outbox, const OutboxMessage *item)
     if (n_queued >= QUEUED_MAX || outbox->n_bytes_given > BYTES_GIVEN_MAX)
         return FALSE; /* there will be when the socket has taken some */
     r = sd_bus_send(outbox->bus, item->message, NULL);
-    if (sd_bus_wants_room(r)) {
+    if (sd_bus_is_transient(r)) {
         if (outbox->retry_id == 0)
             outbox->retry_id = g_timeout_add(RETRY_MS, on_retry, outbox);
         return FALSE;

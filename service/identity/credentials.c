@@ -247,7 +247,7 @@ on_first_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     problem = look_at_process(lookup);
     if (problem != NULL || has_pidfd)
         finish(lookup, problem);
-    else if (sd_bus_wants_room(r = ask_bus(lookup, on_second_answer)))
+    else if (sd_bus_is_transient(r = ask_bus(lookup, on_second_answer)))
         finish_for_want_of_room(lookup);
     else if (r < 0)
         finish(lookup, "the bus can't be asked again");

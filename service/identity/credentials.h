@@ -33,10 +33,12 @@ typedef struct {
 } Credentials;
 
 /* The result of a lookup. `credentials` is NULL if the client could not be identified; otherwise it
- * is valid until this function returns or frees the lookup. `wants_room`: the lookup ended for lack
- * of descriptors or of room in the connection to the bus, so another one may succeed. Called once,
- * unless the lookup is freed first. */
-typedef void (*CredentialsDone)(const Credentials *credentials, gboolean wants_room, gpointer data);
+ * is valid until this function returns or frees the lookup. `is_transient`: the lookup ended for
+ * lack of descriptors or of room in the connection to the bus, so another one may succeed. Called
+ * once, unless the lookup is freed first. */
+typedef void (*CredentialsDone)(const Credentials *credentials,
+                                gboolean is_transient,
+                                gpointer data);
 
 typedef struct CredentialsLookup CredentialsLookup;
 

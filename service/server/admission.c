@@ -84,12 +84,12 @@ make_agent(Client *client, const Credentials *credentials)
 }
 
 static void
-on_identified(const Credentials *credentials, gboolean wants_room, gpointer data)
+on_identified(const Credentials *credentials, gboolean is_transient, gpointer data)
 {
     Client *client = data;
     LockResult result;
 
-    if (wants_room) {
+    if (is_transient) {
         ask_later(client);
         return;
     }

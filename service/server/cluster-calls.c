@@ -244,7 +244,7 @@ ask_gateway(
 }
 
 static gboolean
-has_room(const ClusterCalls *calls, guint32 caller_uid)
+can_ask(const ClusterCalls *calls, guint32 caller_uid)
 {
     guint n = 0;
 
@@ -265,7 +265,7 @@ cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_e
     if (!is_clustered(call) || !get_host(call, &host))
         return CLUSTER_ASK_NONE;
     if (server->lifecycle->state != LIFECYCLE_RUNNING ||
-        !has_room(server->cluster_calls, caller_uid) ||
+        !can_ask(server->cluster_calls, caller_uid) ||
         !ask_gateway(server, call, uid, host, &serial))
         return CLUSTER_ASK_UNREACHED;
     asked = g_new0(AskedCall, 1);

@@ -275,7 +275,7 @@ release_name(Server *server)
     int r = sd_bus_release_name_async(server->bus.connection, &lifecycle->release_name,
                                       BUS_SERVICE_NAME, on_name_released, server);
 
-    if (sd_bus_wants_room(r))
+    if (sd_bus_is_transient(r))
         lifecycle->release_again_id = g_timeout_add(RELEASE_AGAIN_MS, on_release_again, server);
     else if (r < 0)
         lifecycle_end(server, EXIT_FAILURE);

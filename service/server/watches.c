@@ -136,7 +136,7 @@ get_watches(const Server *server, gconstpointer subject)
 /* Whether more signals may be queued in this turn: one change may concern thousands of watchers,
  * and one turn may have thousands of changes. */
 static gboolean
-has_room(const Server *server)
+can_queue_signal(const Server *server)
 {
     return server->session.turn.n_bytes <= SIGNAL_BYTES_MAX &&
            server->bus.outbox.n_bytes <= SIGNAL_BYTES_MAX;
@@ -148,7 +148,7 @@ admit(Watch *watch)
 {
     Client *client = watch->client;
 
-    if (has_room(server_of(client)) && flow_control_admit_watched(client->flow))
+    if (can_queue_signal(server_of(client)) && flow_control_admit_watched(client->flow))
         return TRUE;
     watch->n_missed++;
     flow_control_ask(client->flow);

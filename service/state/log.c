@@ -263,7 +263,7 @@ log_reserve(Log *log, gsize size)
 }
 
 gboolean
-log_has_room(const Log *log, const GByteArray *frame)
+log_fits(const Log *log, const GByteArray *frame)
 {
     /* The head of the next frame has to be in the part that this one knows. */
     return log->end + frame->len + sizeof(FrameEnd) + sizeof(FrameHead) <= log->size;

@@ -7,8 +7,9 @@
  * has changed, in one pwrite(). It has the size of its records and that of the file, the records,
  * and a digest which depends on all frames before it. So a file that was cut or changed is
  * detected. A kill can only leave the beginning of the last frame, with zeros behind it: nothing of
- * that turn was sent, so the frame is not read. A frame that begins in the part of the file that
- * its predecessors knew is found even if the file is cut there.
+ * that turn was sent, so the frame is not read. (Damage that leaves only zeros from there on looks
+ * the same.) The first frame after the file has grown begins in the part that the frames before it
+ * know, so that a cut there is detected too.
  *
  * The file never grows by a frame: room is allocated before (fallocate). A second file of the same
  * size, `PATH.new`, is there to replace the first: one frame that has everything is written into
@@ -63,7 +64,7 @@ void log_put_aside(Log *log, const char *path);
 gboolean log_reserve(Log *log, gsize size);
 
 /* Whether a frame can be appended. */
-gboolean log_has_room(const Log *log, const GByteArray *frame);
+gboolean log_fits(const Log *log, const GByteArray *frame);
 
 /* A frame is written in three steps: this function, appending its records to `frame`, and one of
  * the other two. Records are multiples of eight bytes. On failure, nothing was written that would

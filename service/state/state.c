@@ -275,10 +275,21 @@ put_all(State *self)
 }
 
 static gboolean
+replace(State *self, GError **error)
+{
+    gboolean is_written = log_replace(self->log, self->frame, error);
+
+    /* It may have taken megabytes. */
+    g_byte_array_unref(self->frame);
+    self->frame = g_byte_array_new();
+    return is_written;
+}
+
+static gboolean
 write_all(State *self, GError **error)
 {
     put_all(self);
-    return log_replace(self->log, self->frame, error);
+    return replace(self, error);
 }
 
 /* ---- room */
@@ -357,7 +368,7 @@ state_begin(State *self, UserAgent *user_agent, GError **error)
     self->numbers.token_ceiling = user_agent->token_clock;
     put_all(self);
     state_reserve(self, 0);
-    if (log_replace(self->log, self->frame, error)) {
+    if (replace(self, error)) {
         /* The file that was replaced is the spare one now, if there was one. */
         state_reserve(self, 0);
         if (get_room(self->log) >= (self->live_bytes > 0 ? self->live_bytes : AHEAD_BYTES)) {
@@ -482,8 +493,8 @@ state_commit(State *self)
     put_changes(self);
     if (self->frame->len == begin)
         return;
-    is_written = log_has_room(self->log, self->frame) ? log_append(self->log, self->frame, &error)
-                                                      : write_all(self, &error);
+    is_written = log_fits(self->log, self->frame) ? log_append(self->log, self->frame, &error)
+                                                  : write_all(self, &error);
     if (!is_written) {
         g_warning("the state cannot be written: %s", error->message);
         _exit(EXIT_FAILURE);
