@@ -176,9 +176,10 @@ log_read(const Log *log, const char **out_fault, GError **error)
 gboolean
 log_is_in_place(const Log *log)
 {
-    struct stat spare;
+    struct stat status;
 
-    return writer_lock_is_at(log->fd, log->path) && lstat(log->spare_path, &spare) == 0;
+    return writer_lock_is_at(log->fd, log->path) &&
+           (log->spare_size == 0 || lstat(log->spare_path, &status) == 0);
 }
 
 gboolean

@@ -73,7 +73,7 @@ void log_begin_frame(GByteArray *frame);
 gboolean log_append(Log *log, GByteArray *frame, GError **error);
 gboolean log_replace(Log *log, GByteArray *frame, GError **error);
 
-/* Whether the names of the files are still those of the files that are open. */
+/* Whether the file still has its name, and the spare file is there if there was one. */
 gboolean log_is_in_place(const Log *log);
 
 /* The head of a file, and what ends a frame: returns the digest, which the next frame continues. */

@@ -346,11 +346,17 @@ static void
 write_again(gpointer data)
 {
     State *self = data;
+    gboolean has_lock = writer_lock_is_at(self->lock_fd, self->lock_path);
     g_autoptr(GError) error = NULL;
 
+    if (has_lock && writer_lock_is_at(self->log->fd, self->path)) {
+        self->log->spare_size = 0; /* only the spare file is missing */
+        state_reserve(self, 0);
+        return;
+    }
     g_warning("files of the state in %s were removed; they are written again", self->directory);
     state_commit(self);
-    if (!writer_lock_is_at(self->lock_fd, self->lock_path)) {
+    if (!has_lock) {
         close(self->lock_fd);
         self->lock_fd = writer_lock_take(self->directory, self->lock_path, &error);
     }

@@ -22,6 +22,15 @@ struct Vanished {
     guint delay_id; /* until they are written again; 0: they are in place */
 };
 
+static gboolean on_delay(gpointer data);
+
+static void
+check(Vanished *self)
+{
+    if (self->delay_id == 0 && !self->is_in_place(self->data))
+        self->delay_id = g_timeout_add(DELAY_MS, on_delay, self);
+}
+
 static gboolean
 on_delay(gpointer data)
 {
@@ -30,8 +39,9 @@ on_delay(gpointer data)
     self->delay_id = 0;
     if (!self->is_in_place(self->data))
         self->write_again(self->data);
-    /* The directory may be a new one. */
+    /* The directory may be a new one, which may have been removed before it is watched. */
     inotify_add_watch(self->fd, self->directory, EVENTS);
+    check(self);
     return G_SOURCE_REMOVE;
 }
 
@@ -43,8 +53,7 @@ on_event(int fd, GIOCondition condition, gpointer data)
 
     while (read(fd, events, sizeof events) > 0)
         ;
-    if (self->delay_id == 0 && !self->is_in_place(self->data))
-        self->delay_id = g_timeout_add(DELAY_MS, on_delay, self);
+    check(self);
     return G_SOURCE_CONTINUE;
 }
 
@@ -66,6 +75,7 @@ vanished_watch(const char *directory,
     self = g_new0(Vanished, 1);
     *self = (Vanished){g_strdup(directory), is_in_place, write_again, data, fd, 0, 0};
     self->source_id = g_unix_fd_add(fd, G_IO_IN, on_event, self);
+    check(self);
     return self;
 }
 
