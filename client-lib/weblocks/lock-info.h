@@ -50,10 +50,6 @@ typedef enum {
     WEB_LOCKS_EVIDENCE_CYCLE = 1 << 3,
 } WebLocksEvidence;
 
-WEB_LOCKS_PUBLIC
-GType web_locks_evidence_get_type(void);
-#define WEB_LOCKS_TYPE_EVIDENCE (web_locks_evidence_get_type())
-
 #define WEB_LOCKS_TYPE_LOCK_INFO (web_locks_lock_info_get_type())
 WEB_LOCKS_PUBLIC
 G_DECLARE_FINAL_TYPE(WebLocksLockInfo, web_locks_lock_info, WEB_LOCKS, LOCK_INFO, GObject)
