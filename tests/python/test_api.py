@@ -262,28 +262,6 @@ class Classes(PythonTestCase):
                      what='item of the own bucket')
         lock.release_sync()
 
-    def test_evidence(self):
-        lock = self.manager.request_sync('x')
-        self.other.request('y', bucket=self.bucket)
-        self.other.request('x', bucket=self.bucket)
-        cancellable = Gio.Cancellable()
-        self.manager.request_async('y', None, cancellable, None)
-        monitor = WebLocks.Monitor.new_sync(self.manager)
-        wait_for(lambda: len(monitor.get_pending()) == 2, what='two requests')
-        snapshot = self.manager.inspect_sync(None)
-        WebLocks.LockInfo.update_evidence(snapshot.get_held(), snapshot.get_pending())
-        for info in monitor.get_held():
-            monitor.update_evidence(info)
-        for info in (*monitor.get_held(), *snapshot.get_held()):
-            self.assertEqual(info.get_evidence(), WebLocks.Evidence.CYCLE)
-            self.assertIn(f'(process {os.getpid()})', info.props.evidence_text)
-        cancellable.cancel()
-        wait_for(lambda: len(monitor.get_pending()) == 1, what='one request')
-        info = monitor.get_held()[0]
-        monitor.update_evidence(info)
-        self.assertEqual((info.props.evidence, info.get_evidence_text()), (0, ''))
-        lock.release_sync()
-
     def test_names_of_all_scripts(self):
         for name in ('', 'ä€😀', 'a' * 1024, '\t\n\x01'):
             with self.subTest(name=name):

@@ -333,8 +333,6 @@ class LockInfo(WebLocks.LockInfo):
     position = attribute('position')
     blocked_by = attribute('blocked_by')
     manager = attribute('manager')
-    evidence = attribute('evidence')
-    evidence_text = attribute('evidence_text')
 
     def __repr__(self):
         state = 'held' if self.held else 'pending'
