@@ -8,6 +8,7 @@
 
 #include "cli/lock-output.h"
 #include "cli/status.h"
+#include "client-lib/evidence/evidence.h"
 
 /* The snapshot of one bucket. */
 typedef struct {
@@ -104,7 +105,7 @@ update_evidence(GPtrArray *pages)
         append_to_store(held, web_locks_snapshot_get_held(page->snapshot));
         append_to_store(pending, web_locks_snapshot_get_pending(page->snapshot));
     }
-    web_locks_lock_info_update_evidence(G_LIST_MODEL(held), G_LIST_MODEL(pending));
+    evidence_update_lists(G_LIST_MODEL(held), G_LIST_MODEL(pending));
 }
 
 /* The output of --all: the buckets of several principals may have the same name. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client-lib/evidence/evidence.h"
 #include "common/bus-names.h"
 
 static const char *const headings_plain[] = {N_("BUCKET"), N_("NAME"),   N_("MODE"),
@@ -73,15 +74,22 @@ host_of(WebLocksLockInfo *info)
 static void
 add_evidence(Json *json, WebLocksLockInfo *info)
 {
-    GFlagsClass *class = g_type_class_ref(WEB_LOCKS_TYPE_EVIDENCE);
+    static const struct {
+        Evidence flag;
+        const char *word;
+    } words[] = {
+        {EVIDENCE_STOPPED, "stopped"},
+        {EVIDENCE_NOT_SCHEDULED, "not-scheduled"},
+        {EVIDENCE_HELD_LONG, "held-long"},
+        {EVIDENCE_CYCLE, "cycle"},
+    };
 
     json_open(json, "evidence", '[');
-    for (guint i = 0; i < class->n_values; i++)
-        if ((web_locks_lock_info_get_evidence(info) & class->values[i].value) != 0)
-            json_string(json, NULL, class->values[i].value_nick);
+    for (guint i = 0; i < G_N_ELEMENTS(words); i++)
+        if ((evidence_get(info) & words[i].flag) != 0)
+            json_string(json, NULL, words[i].word);
     json_close(json, ']');
-    json_string(json, "evidenceText", web_locks_lock_info_get_evidence_text(info));
-    g_type_class_unref(class);
+    json_string(json, "evidenceText", evidence_get_text(info));
 }
 
 void
@@ -216,7 +224,7 @@ lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, GHashT
     else
         table_add_optional(table, "");
     table_add_optional(table, blockers);
-    table_add_optional(table, web_locks_lock_info_get_evidence_text(info));
+    table_add_optional(table, evidence_get_text(info));
     table_add_optional(table, or_empty(web_locks_lock_info_get_why(info)));
 }
 

@@ -19,6 +19,7 @@
 #include "cli/target.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "client-lib/evidence/evidence.h"
 
 typedef struct {
     Target target;
@@ -82,7 +83,7 @@ add_rows(const Watch *watch, Table *table, GListModel *list, GHashTable *clients
         if (!is_wanted(watch, info))
             continue;
         if (n_rows++ < n_shown)
-            web_locks_monitor_update_evidence(watch->monitor, info);
+            evidence_update(watch->monitor, info);
         lock_output_row(table, bucket, info, clients);
     }
     return n_rows;

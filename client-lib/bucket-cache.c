@@ -5,7 +5,6 @@
 
 #include "client-lib/lock-info-private.h"
 #include "client-lib/queries.h"
-#include "common/boot-time.h"
 
 /* How many locks and requests of a queue the service considers for blockedBy. */
 #define BLOCKERS_MAX 64
@@ -274,7 +273,7 @@ bucket_cache_signal(BucketCache *self, const char *member, GVariant *body)
         end(self, entry);
     } else if (is_granted) {
         g_variant_get_child(body, 4, "t", &token);
-        grant(self, entry, (LockGrant){token, g_get_real_time(), boot_time_get_us()});
+        grant(self, entry, (LockGrant){token, g_get_real_time()});
     }
 }
 

@@ -13,7 +13,6 @@ static void __attribute__((constructor)) load_types(void)
 {
     GType (*const enums[])(void) = {
         web_locks_mode_get_type,
-        web_locks_evidence_get_type,
         web_locks_claim_state_get_type,
         web_locks_error_get_type,
     };

@@ -4,14 +4,12 @@
 /* Functions of WebLocksLockInfo that are private to the library: infos are created from replies or
  * from other infos, and have details that only monitors use.
  *
- * Those of a monitor change with the lock or request; others never do, except for the evidence.
+ * Those of a monitor change with the lock or request; others never do.
  * Functions that return a WebLocksLockInfo return a new reference. */
 
 #pragma once
 
 #include <weblocks/weblocks.h>
-
-#include "client-lib/process-look.h"
 
 /* From one entry of Query. */
 WebLocksLockInfo *web_locks_lock_info_new_from_query(const char *name,
@@ -31,17 +29,6 @@ gboolean web_locks_lock_info_is_of_another_host(WebLocksLockInfo *self);
 /* The key of the request, if it is one of the caller; otherwise 0. */
 guint64 web_locks_lock_info_get_key(WebLocksLockInfo *self);
 
-/* As web_locks_lock_info_get_since(), by boot_time_get_us(), which is never set. */
-gint64 web_locks_lock_info_get_since_boot(WebLocksLockInfo *self);
-
-/* The data about the process from the previous looks at it; owned by the info. */
-ProcessLook *web_locks_lock_info_get_look(WebLocksLockInfo *self);
-
-/* Sets the properties, and emits "notify" for what has changed. Takes ownership of `text`; NULL:
- * there is no evidence. */
-void
-web_locks_lock_info_set_evidence(WebLocksLockInfo *self, WebLocksEvidence evidence, char *text);
-
 void web_locks_lock_info_set_manager(WebLocksLockInfo *self, WebLocksManager *manager);
 
 /* The order of a monitor's lists: by the rank of the bucket, and by the order in it. */
@@ -52,8 +39,7 @@ int web_locks_lock_info_compare(gpointer self, gpointer other);
 /* What a grant changes. */
 typedef struct {
     guint64 token;
-    gint64 since_us;      /* as web_locks_lock_info_get_since() */
-    gint64 since_boot_us; /* as web_locks_lock_info_get_since_boot() */
+    gint64 since_us; /* as web_locks_lock_info_get_since() */
 } LockGrant;
 
 /* Of a held lock. */

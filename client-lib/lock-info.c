@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "common/boot-time.h"
 #include "common/bus-names.h"
 #include "common/lock-mode.h"
 
@@ -30,7 +29,6 @@ struct _WebLocksLockInfo {
     guint64 id;
     guint64 key; /* 0: of another client */
     gint64 since_us;
-    gint64 since_boot_us;
     guint pid;
     char *process;
     char *application;
@@ -40,9 +38,6 @@ struct _WebLocksLockInfo {
     guint64 cursor;
     guint64 rank;  /* of the bucket, if this is of a monitor */
     guint64 order; /* in the bucket, likewise */
-    ProcessLook look;
-    WebLocksEvidence evidence;
-    char *evidence_text; /* NULL: none */
 };
 
 G_DEFINE_FINAL_TYPE(WebLocksLockInfo, web_locks_lock_info, G_TYPE_OBJECT)
@@ -63,8 +58,6 @@ enum {
     PROP_APPLICATION,
     PROP_UID,
     PROP_MANAGER,
-    PROP_EVIDENCE,
-    PROP_EVIDENCE_TEXT,
     N_PROPS,
 };
 static GParamSpec *properties[N_PROPS];
@@ -104,7 +97,6 @@ set_since(WebLocksLockInfo *self, guint64 age_ms)
     const gint64 age_us = (gint64)MIN(age_ms, (guint64)G_MAXINT64 / 2000) * 1000;
 
     self->since_us = g_get_real_time() - age_us;
-    self->since_boot_us = boot_time_get_us() - age_us;
 }
 
 static void
@@ -195,35 +187,6 @@ web_locks_lock_info_is_of_another_host(WebLocksLockInfo *self)
     return g_str_has_prefix(self->client_id, BUS_HOST_PREFIX);
 }
 
-/* ---- for evidence */
-
-gint64
-web_locks_lock_info_get_since_boot(WebLocksLockInfo *self)
-{
-    return self->since_boot_us;
-}
-
-ProcessLook *
-web_locks_lock_info_get_look(WebLocksLockInfo *self)
-{
-    return &self->look;
-}
-
-void
-web_locks_lock_info_set_evidence(WebLocksLockInfo *self, WebLocksEvidence evidence, char *text)
-{
-    const gboolean is_other = self->evidence != evidence;
-    const gboolean is_other_text = g_strcmp0(self->evidence_text, text) != 0;
-
-    self->evidence = evidence;
-    g_free(self->evidence_text);
-    self->evidence_text = text;
-    if (is_other)
-        g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_EVIDENCE]);
-    if (is_other_text)
-        g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_EVIDENCE_TEXT]);
-}
-
 /* ---- for monitors */
 
 void
@@ -301,7 +264,6 @@ web_locks_lock_info_set_granted(WebLocksLockInfo *self, const LockGrant *grant, 
     self->held = TRUE;
     self->token = grant->token;
     self->since_us = grant->since_us;
-    self->since_boot_us = grant->since_boot_us;
     notify(self, PROP_HELD);
     notify(self, PROP_TOKEN);
     notify(self, PROP_SINCE);
@@ -310,7 +272,7 @@ web_locks_lock_info_set_granted(WebLocksLockInfo *self, const LockGrant *grant, 
 LockGrant
 web_locks_lock_info_get_grant(WebLocksLockInfo *self)
 {
-    return (LockGrant){self->token, self->since_us, self->since_boot_us};
+    return (LockGrant){self->token, self->since_us};
 }
 
 /* ---- properties */
@@ -560,42 +522,6 @@ web_locks_lock_info_get_blocked_by(WebLocksLockInfo *self)
     return (const char *const *)self->blocked_by;
 }
 
-/**
- * web_locks_lock_info_get_evidence:
- * @self: a lock info
- *
- * Gets what suggests that something is wrong with the holder of the lock:
- * see [flags@WebLocks.Evidence].
- *
- * Returns: the evidence, as of the last update; 0 if there is none, or it was never updated
- * Since: 0.1
- */
-WebLocksEvidence
-web_locks_lock_info_get_evidence(WebLocksLockInfo *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), 0);
-    return self->evidence;
-}
-
-/**
- * web_locks_lock_info_get_evidence_text:
- * @self: a lock info
- *
- * Gets the evidence as sentences for users, in the language of the locale.
- *
- * It contains names that processes have chosen, as [property@WebLocks.LockInfo:process] does.
- *
- * Returns: (transfer none): one line; "" if there is no evidence. It is valid until the next
- *   update
- * Since: 0.1
- */
-const char *
-web_locks_lock_info_get_evidence_text(WebLocksLockInfo *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), NULL);
-    return self->evidence_text != NULL ? self->evidence_text : "";
-}
-
 /* ---- GObject */
 
 static void
@@ -649,12 +575,6 @@ web_locks_lock_info_get_property(GObject *object, guint id, GValue *value, GPara
     case PROP_MANAGER:
         g_value_set_object(value, self->manager);
         break;
-    case PROP_EVIDENCE:
-        g_value_set_flags(value, (guint)self->evidence);
-        break;
-    case PROP_EVIDENCE_TEXT:
-        g_value_set_string(value, web_locks_lock_info_get_evidence_text(self));
-        break;
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
     }
@@ -672,7 +592,6 @@ web_locks_lock_info_finalize(GObject *object)
     g_free(self->process);
     g_free(self->application);
     g_strfreev(self->blocked_by);
-    g_free(self->evidence_text);
     G_OBJECT_CLASS(web_locks_lock_info_parent_class)->finalize(object);
 }
 
@@ -810,27 +729,6 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      */
     properties[PROP_MANAGER] =
         g_param_spec_object("manager", NULL, NULL, WEB_LOCKS_TYPE_MANAGER, flags);
-    /**
-     * WebLocksLockInfo:evidence:
-     *
-     * What suggests that something is wrong with the holder of the lock; 0 if there is nothing, it
-     * is a pending request, or it was never updated.
-     *
-     * It is updated by [method@WebLocks.Monitor.update_evidence] and
-     * [func@WebLocks.LockInfo.update_evidence], and by nothing else.
-     *
-     * Since: 0.1
-     */
-    properties[PROP_EVIDENCE] =
-        g_param_spec_flags("evidence", NULL, NULL, WEB_LOCKS_TYPE_EVIDENCE, 0, flags);
-    /**
-     * WebLocksLockInfo:evidence-text:
-     *
-     * The same as sentences for users; "" if there is no evidence.
-     *
-     * Since: 0.1
-     */
-    properties[PROP_EVIDENCE_TEXT] = g_param_spec_string("evidence-text", NULL, NULL, NULL, flags);
     g_object_class_install_properties(object_class, N_PROPS, properties);
 }
 

@@ -4,7 +4,6 @@
 #include "client-lib/agent-private.h"
 #include "client-lib/bucket-cache.h"
 #include "client-lib/engine/connection.h"
-#include "client-lib/evidence.h"
 #include "client-lib/lock-info-private.h"
 #include "client-lib/manager-private.h"
 #include "client-lib/monitor-private.h"
@@ -87,7 +86,6 @@ struct _WebLocksMonitor {
     GMainContext *context;    /* in which the lists change */
     ShownList held;
     ShownList pending;
-    WaitGraph *graph; /* of the lists; NULL: they have changed since it was made */
 
     SignalSubscription subscription;
     Inbox *inbox;
@@ -488,7 +486,6 @@ update_lists(WebLocksMonitor *self)
     is_changed |= change_list(&self->pending);
     if (!is_changed)
         return;
-    g_clear_pointer(&self->graph, wait_graph_free);
     g_ptr_array_set_size(frozen, 0);
     g_signal_emit(self, changed_signal, 0);
 }
@@ -919,32 +916,6 @@ web_locks_monitor_get_pending(WebLocksMonitor *self)
     return G_LIST_MODEL(self->pending.store);
 }
 
-/**
- * web_locks_monitor_update_evidence:
- * @self: a monitor
- * @info: an item of its lists
- *
- * Looks at the process of the holder and at who waits for whom, and updates
- * [property@WebLocks.LockInfo:evidence]: see [flags@WebLocks.Evidence] for the rules.
- *
- * This reads up to four small files of /proc and /sys. It is meant to be called regularly, for
- * example each second, for the locks that a user sees; the monitor itself never calls it. It has to
- * be called in the main context of the agent, in which the lists change.
- *
- * Since: 0.1
- */
-void
-web_locks_monitor_update_evidence(WebLocksMonitor *self, WebLocksLockInfo *info)
-{
-    g_return_if_fail(WEB_LOCKS_IS_MONITOR(self));
-    g_return_if_fail(WEB_LOCKS_IS_LOCK_INFO(info));
-
-    if (self->graph == NULL)
-        self->graph =
-            wait_graph_new(G_LIST_MODEL(self->held.store), G_LIST_MODEL(self->pending.store));
-    evidence_update(info, self->graph);
-}
-
 /* ---- the end */
 
 static void
@@ -983,7 +954,6 @@ web_locks_monitor_finalize(GObject *object)
     g_clear_object(&self->agent);
     g_clear_pointer(&self->context, g_main_context_unref);
     g_free(self->name);
-    g_clear_pointer(&self->graph, wait_graph_free);
     list_clear(&self->held);
     list_clear(&self->pending);
     G_OBJECT_CLASS(web_locks_monitor_parent_class)->finalize(object);

@@ -5,6 +5,7 @@
 
 #include <glib/gi18n.h>
 
+#include "client-lib/evidence/evidence.h"
 #include "describe.h"
 #include "end-lock.h"
 
@@ -100,7 +101,7 @@ show(ViewerEntryRow *self)
     ViewerApplication *application = viewer_entry_get_application(self->entry);
     g_autofree char *details = describe_details(self->entry);
     g_autofree char *blockers = describe_blockers(self->entry);
-    const char *evidence = web_locks_lock_info_get_evidence_text(info);
+    const char *evidence = evidence_get_text(info);
     g_autoptr(GString) text = g_string_new(evidence);
 
     add(text, "\n", web_locks_lock_info_get_why(info));
@@ -156,6 +157,7 @@ viewer_entry_row_new(ViewerEntry *entry, GBusType bus_type)
     self->timer = g_timeout_add_seconds(1, on_second, self);
     g_signal_connect_object(viewer_entry_get_info(entry), "notify", G_CALLBACK(show), self,
                             G_CONNECT_SWAPPED);
+    g_signal_connect_object(entry, "evidence-changed", G_CALLBACK(show), self, G_CONNECT_SWAPPED);
     show(self);
     return GTK_WIDGET(self);
 }

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "client-lib/evidence/evidence.h"
 #include "document.h"
 
 struct _ViewerResource {
@@ -29,6 +30,8 @@ struct _ViewerEntry {
 
 G_DEFINE_FINAL_TYPE(ViewerResource, viewer_resource, G_TYPE_OBJECT)
 G_DEFINE_FINAL_TYPE(ViewerEntry, viewer_entry, G_TYPE_OBJECT)
+
+static guint evidence_signal;
 
 /* ---- resources */
 
@@ -207,7 +210,8 @@ viewer_entry_get_application(ViewerEntry *self)
 void
 viewer_entry_update_evidence(ViewerEntry *self)
 {
-    web_locks_monitor_update_evidence(self->resource->monitor, self->info);
+    if (evidence_update(self->resource->monitor, self->info))
+        g_signal_emit(self, evidence_signal, 0);
 }
 
 int
@@ -262,6 +266,8 @@ static void
 viewer_entry_class_init(ViewerEntryClass *class)
 {
     G_OBJECT_CLASS(class)->finalize = viewer_entry_finalize;
+    evidence_signal = g_signal_new("evidence-changed", VIEWER_TYPE_ENTRY, G_SIGNAL_RUN_LAST, 0,
+                                   NULL, NULL, NULL, G_TYPE_NONE, 0);
 }
 
 static void

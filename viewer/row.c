@@ -6,6 +6,7 @@
 #include <glib/gi18n.h>
 
 #include "application.h"
+#include "client-lib/evidence/evidence.h"
 #include "describe.h"
 #include "entry.h"
 
@@ -155,7 +156,7 @@ show_entry(ViewerRow *self)
     set_text(self->state, state);
     gtk_widget_set_visible(GTK_WIDGET(self->age), TRUE);
     show_age(self);
-    show_evidence(self, web_locks_lock_info_get_evidence_text(info));
+    show_evidence(self, evidence_get_text(info));
     show_label(self);
 }
 
@@ -177,6 +178,8 @@ clear(ViewerRow *self)
     g_clear_handle_id(&self->timer, g_source_remove);
     if (self->followed != NULL)
         g_signal_handlers_disconnect_by_data(self->followed, self);
+    if (self->item != NULL)
+        g_signal_handlers_disconnect_by_data(self->item, self);
     if (self->row != NULL)
         g_signal_handlers_disconnect_by_data(self->row, self);
     self->followed = NULL;
@@ -200,6 +203,7 @@ set_entry(ViewerRow *self)
 {
     self->followed = viewer_entry_get_info(VIEWER_ENTRY(self->item));
     g_signal_connect_swapped(self->followed, "notify", G_CALLBACK(show_entry), self);
+    g_signal_connect_swapped(self->item, "evidence-changed", G_CALLBACK(show_entry), self);
     gtk_accessible_reset_state(get_item_widget(self), GTK_ACCESSIBLE_STATE_EXPANDED);
     gtk_widget_remove_css_class(GTK_WIDGET(self->title), "heading");
     self->timer = g_timeout_add_seconds(1, on_second, self);

@@ -31,10 +31,6 @@ typedef enum {
     WEB_LOCKS_CLAIM_STATE_FAILED,
 } WebLocksClaimState;
 
-#define WEB_LOCKS_TYPE_CLAIM_STATE (web_locks_claim_state_get_type())
-WEB_LOCKS_PUBLIC
-GType web_locks_claim_state_get_type(void);
-
 #define WEB_LOCKS_TYPE_CLAIM (web_locks_claim_get_type())
 WEB_LOCKS_PUBLIC
 G_DECLARE_FINAL_TYPE(WebLocksClaim, web_locks_claim, WEB_LOCKS, CLAIM, GObject)

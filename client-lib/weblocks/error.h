@@ -60,8 +60,4 @@ typedef enum {
 WEB_LOCKS_PUBLIC
 GQuark web_locks_error_quark(void);
 
-WEB_LOCKS_PUBLIC
-GType web_locks_error_get_type(void);
-#define WEB_LOCKS_TYPE_ERROR (web_locks_error_get_type())
-
 G_END_DECLS

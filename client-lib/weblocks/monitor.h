@@ -47,7 +47,5 @@ WEB_LOCKS_PUBLIC
 GListModel *web_locks_monitor_get_held(WebLocksMonitor *self);
 WEB_LOCKS_PUBLIC
 GListModel *web_locks_monitor_get_pending(WebLocksMonitor *self);
-WEB_LOCKS_PUBLIC
-void web_locks_monitor_update_evidence(WebLocksMonitor *self, WebLocksLockInfo *info);
 
 G_END_DECLS

@@ -39,8 +39,4 @@ typedef enum {
     WEB_LOCKS_MODE_SHARED,
 } WebLocksMode;
 
-WEB_LOCKS_PUBLIC
-GType web_locks_mode_get_type(void);
-#define WEB_LOCKS_TYPE_MODE (web_locks_mode_get_type())
-
 G_END_DECLS

@@ -10,6 +10,7 @@
 #include <weblocks/agent.h>
 #include <weblocks/claim.h>
 #include <weblocks/document.h>
+#include <weblocks/enums.h>
 #include <weblocks/error.h>
 #include <weblocks/lock-info.h>
 #include <weblocks/lock.h>

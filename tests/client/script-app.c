@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "client-lib/evidence/evidence.h"
 #include "tests/client/script.h"
 
 /* ---- operations */
@@ -366,8 +367,8 @@ do_evidence(Script *s, char **words)
     g_autoptr(WebLocksLockInfo) info =
         g_list_model_get_item(web_locks_monitor_get_held(monitor), 0);
 
-    web_locks_monitor_update_evidence(monitor, info);
-    g_assert_cmpstr(web_locks_lock_info_get_evidence_text(info), ==, words[2]);
+    evidence_update(monitor, info);
+    g_assert_cmpstr(evidence_get_text(info), ==, words[2]);
 }
 
 static void

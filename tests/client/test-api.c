@@ -22,7 +22,6 @@ test_types(void)
     GEnumClass *states = g_type_class_ref(web_locks_claim_state_get_type());
     GEnumClass *errors = g_type_class_ref(web_locks_error_get_type());
     GEnumClass *modes = g_type_class_ref(web_locks_mode_get_type());
-    GFlagsClass *evidence = g_type_class_ref(web_locks_evidence_get_type());
 
     for (guint i = 0; i < G_N_ELEMENTS(types); i++) {
         g_assert_true(g_type_is_a(types[i], G_TYPE_OBJECT));
@@ -35,10 +34,6 @@ test_types(void)
     g_assert_cmpstr(g_enum_get_value(errors, WEB_LOCKS_ERROR_STOLEN)->value_nick, ==, "stolen");
     g_assert_cmpstr(g_quark_to_string(web_locks_error_quark()), ==, "web-locks-error-quark");
     g_assert_cmpstr(g_enum_get_value(errors, WEB_LOCKS_ERROR_CLOSED)->value_nick, ==, "closed");
-    g_assert_cmpuint(evidence->n_values, ==, 4);
-    g_assert_cmpstr(g_flags_get_first_value(evidence, WEB_LOCKS_EVIDENCE_CYCLE)->value_nick, ==,
-                    "cycle");
-    g_type_class_unref(evidence);
     g_assert_cmpuint(states->n_values, ==, 5);
     g_assert_cmpstr(g_enum_get_value(states, WEB_LOCKS_CLAIM_STATE_LOST)->value_nick, ==, "lost");
     g_type_class_unref(states);
@@ -298,28 +293,6 @@ test_monitors(void)
     g_assert_cmpuint(g_list_model_get_n_items(web_locks_monitor_get_pending(sync)), ==, 0);
 }
 
-static void
-test_evidence(void)
-{
-    g_autoptr(WebLocksManager) manager = test_manager_new();
-    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
-    g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksMonitor) monitor = web_locks_monitor_new_sync(manager, NULL, &error);
-    GListModel *held = web_locks_monitor_get_held(monitor);
-    g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(held, 0);
-    g_autofree char *text = NULL;
-    WebLocksEvidence evidence = WEB_LOCKS_EVIDENCE_CYCLE;
-
-    g_assert_no_error(error);
-    web_locks_monitor_update_evidence(monitor, info);
-    web_locks_lock_info_update_evidence(held, web_locks_monitor_get_pending(monitor));
-    g_assert_cmpint(web_locks_lock_info_get_evidence(info), ==, 0);
-    g_assert_cmpstr(web_locks_lock_info_get_evidence_text(info), ==, "");
-    g_object_get(info, "evidence", &evidence, "evidence-text", &text, NULL);
-    g_assert_cmpint(evidence, ==, 0);
-    g_assert_cmpstr(text, ==, "");
-}
-
 static gboolean
 is_empty(gpointer list)
 {
@@ -423,7 +396,6 @@ main(int argc, char **argv)
     g_test_add_func("/api/break", test_break);
     g_test_add_func("/api/monitors", test_monitors);
     g_test_add_func("/api/monitors-of-all-buckets", test_monitors_of_all);
-    g_test_add_func("/api/evidence", test_evidence);
     g_test_add_func("/api/document-names", test_document_names);
     return test_run(NULL);
 }

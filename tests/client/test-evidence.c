@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "client-lib/evidence/evidence.h"
 #include "tests/client/fixture.h"
 
 static void
@@ -15,8 +16,8 @@ wait_until(WebLocksMonitor *monitor, const char *expected)
     test_wait_for_shown(monitor, test_list, expected);
 }
 
-/* ---- the evidence of all held locks, as "NAME FLAGS; ..."; NAME is that in the bucket of the
- * test, or "other/..." */
+/* ---- the evidence of all held locks, as "NAME WHAT; ..."; NAME is that in the bucket of the test,
+ * or "other/..." */
 
 static gboolean
 is_in_other(WebLocksLockInfo *info)
@@ -39,13 +40,15 @@ describe(GListModel *held)
 
     for (guint i = 0; i < g_list_model_get_n_items(held); i++) {
         g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(held, i);
-        WebLocksEvidence evidence = web_locks_lock_info_get_evidence(info);
-        g_autofree char *flags = g_flags_to_string(WEB_LOCKS_TYPE_EVIDENCE, (guint)evidence);
+        const Evidence evidence = evidence_get(info);
 
-        g_assert_true((evidence == 0) == (*web_locks_lock_info_get_evidence_text(info) == '\0'));
+        g_assert_true((evidence == 0) == (*evidence_get_text(info) == '\0'));
         if (evidence != 0)
             g_ptr_array_add(texts, g_strdup_printf("%s%s %s; ", is_in_other(info) ? "other/" : "",
-                                                   web_locks_lock_info_get_name(info), flags));
+                                                   web_locks_lock_info_get_name(info),
+                                                   evidence == EVIDENCE_STOPPED ? "stopped"
+                                                   : evidence == EVIDENCE_CYCLE ? "cycle"
+                                                                                : "?"));
     }
     g_ptr_array_sort(texts, compare); /* the order of buckets is not specified */
     g_ptr_array_add(texts, NULL);
@@ -61,13 +64,13 @@ update(WebLocksMonitor *monitor)
     for (guint i = 0; i < g_list_model_get_n_items(held); i++) {
         g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(held, i);
 
-        web_locks_monitor_update_evidence(monitor, info);
+        evidence_update(monitor, info);
     }
     for (guint i = 0; i < g_list_model_get_n_items(pending); i++) {
         g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(pending, i);
 
-        web_locks_monitor_update_evidence(monitor, info);
-        g_assert_cmpint(web_locks_lock_info_get_evidence(info), ==, 0);
+        evidence_update(monitor, info);
+        g_assert_cmpint(evidence_get(info), ==, 0);
     }
 }
 
@@ -124,12 +127,6 @@ signal_and_wait(GSubprocess *process, int number, int what)
 }
 
 static void
-count(GObject *object, GParamSpec *pspec, gpointer n)
-{
-    ++*(guint *)n;
-}
-
-static void
 test_stopped(void)
 {
     g_autoptr(WebLocksManager) watcher = test_manager_new();
@@ -138,35 +135,28 @@ test_stopped(void)
     g_autoptr(WebLocksLockInfo) info = NULL;
     g_autoptr(WebLocksLock) lock = NULL;
     g_auto(Answer) waiting = {0};
-    guint n_flags = 0, n_texts = 0;
 
     wait_until(monitor, "a | ");
     info = get_held(monitor, "a");
-    g_signal_connect(info, "notify::evidence", G_CALLBACK(count), &n_flags);
-    g_signal_connect(info, "notify::evidence-text", G_CALLBACK(count), &n_texts);
     signal_and_wait(holder, SIGSTOP, WSTOPPED);
     update(monitor);
     assert_evidence(monitor, ""); /* no request waits */
     answer_ask(&waiting, watcher, "a");
     wait_until(monitor, "a | a");
     assert_evidence(monitor, ""); /* no request was made */
-    update(monitor);
-    assert_evidence(monitor, "a WEB_LOCKS_EVIDENCE_STOPPED; ");
-    g_assert_cmpstr(web_locks_lock_info_get_evidence_text(info), ==, "The process is stopped.");
-    update(monitor);
-    g_assert_cmpuint(n_flags, ==, 1);
-    g_assert_cmpuint(n_texts, ==, 1);
+    g_assert_true(evidence_update(monitor, info));
+    assert_evidence(monitor, "a stopped; ");
+    g_assert_cmpstr(evidence_get_text(info), ==, "The process is stopped.");
+    g_assert_false(evidence_update(monitor, info));
     signal_and_wait(holder, SIGCONT, WCONTINUED);
-    update(monitor);
+    g_assert_true(evidence_update(monitor, info));
     assert_evidence(monitor, "");
-    g_assert_cmpuint(n_flags, ==, 2);
-    g_assert_cmpuint(n_texts, ==, 2);
     g_subprocess_force_exit(holder);
     lock = answer_expect_lock(&waiting);
     g_subprocess_wait(holder, NULL, NULL);
     update(monitor);
-    web_locks_monitor_update_evidence(monitor, info); /* it is no longer in the list */
-    g_assert_cmpint(web_locks_lock_info_get_evidence(info), ==, 0);
+    evidence_update(monitor, info); /* it is no longer in the list */
+    g_assert_cmpint(evidence_get(info), ==, 0);
 }
 
 /* ---- cycles */
@@ -236,7 +226,7 @@ assert_text(WebLocksMonitor *monitor, const char *name, guint n_clients)
                                web_locks_lock_info_get_process(info),
                                web_locks_lock_info_get_pid(info));
     g_string_append_c(expected, '.');
-    g_assert_cmpstr(web_locks_lock_info_get_evidence_text(info), ==, expected->str);
+    g_assert_cmpstr(evidence_get_text(info), ==, expected->str);
     g_string_free(expected, TRUE);
 }
 
@@ -258,7 +248,7 @@ test_two(void)
     client_wait(a.manager, "y");
     wait_until(monitor, "x y | x y");
     update(monitor);
-    assert_evidence(monitor, "x WEB_LOCKS_EVIDENCE_CYCLE; y WEB_LOCKS_EVIDENCE_CYCLE; ");
+    assert_evidence(monitor, "x cycle; y cycle; ");
     assert_text(monitor, "x", 2);
     client_clear(&a);
     wait_until(monitor, "y | ");
@@ -282,7 +272,7 @@ inspect(const Client *client, GListStore *held, GListStore *pending)
                                web_locks_snapshot_get_pending(snapshot)};
 
         g_assert_no_error(error);
-        web_locks_lock_info_update_evidence(lists[0], lists[1]);
+        evidence_update_lists(lists[0], lists[1]);
         assert_evidence_of(lists[0], "");
         for (guint list = 0; list < G_N_ELEMENTS(lists); list++)
             for (guint item = 0; item < g_list_model_get_n_items(lists[list]); item++) {
@@ -293,9 +283,9 @@ inspect(const Client *client, GListStore *held, GListStore *pending)
     }
 }
 
-#define CYCLE_OF_THREE                   \
-    "other/z WEB_LOCKS_EVIDENCE_CYCLE; " \
-    "x WEB_LOCKS_EVIDENCE_CYCLE; y WEB_LOCKS_EVIDENCE_CYCLE; "
+#define CYCLE_OF_THREE \
+    "other/z cycle; "  \
+    "x cycle; y cycle; "
 
 /* The locks of three clients are in two buckets. A fourth one, which waits for one of them and
  * holds a lock with the name of another of them in the other bucket, is not on the cycle. */
@@ -324,7 +314,7 @@ test_three(void)
     assert_evidence(monitor, CYCLE_OF_THREE);
     assert_text(monitor, "x", 3);
     inspect(last, held, pending);
-    web_locks_lock_info_update_evidence(G_LIST_MODEL(held), G_LIST_MODEL(pending));
+    evidence_update_lists(G_LIST_MODEL(held), G_LIST_MODEL(pending));
     assert_evidence_of(G_LIST_MODEL(held), CYCLE_OF_THREE);
     for (guint i = 0; i < G_N_ELEMENTS(clients); i++)
         client_clear(&clients[i]);
@@ -353,7 +343,7 @@ test_upgrade(void)
     client_wait(clients[1].manager, "s");
     wait_until(monitor, "s:s s:s | s s");
     update(monitor);
-    assert_evidence(monitor, "s WEB_LOCKS_EVIDENCE_CYCLE; s WEB_LOCKS_EVIDENCE_CYCLE; ");
+    assert_evidence(monitor, "s cycle; s cycle; ");
     assert_text(monitor, "s", 2);
     client_clear(&clients[0]);
     client_clear(&clients[1]);
@@ -373,8 +363,8 @@ test_query(void)
     client_wait(manager, "a");
     snapshot = web_locks_manager_query_sync(manager, NULL, &error);
     g_assert_no_error(error);
-    web_locks_lock_info_update_evidence(web_locks_snapshot_get_held(snapshot),
-                                        web_locks_snapshot_get_pending(snapshot));
+    evidence_update_lists(web_locks_snapshot_get_held(snapshot),
+                          web_locks_snapshot_get_pending(snapshot));
     assert_evidence_of(web_locks_snapshot_get_held(snapshot), "");
     web_locks_agent_close(web_locks_manager_get_agent(manager));
     test_iterate();

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "client-lib/process-look.h"
+#include "client-lib/evidence/process-look.h"
 #include "common/boot-time.h"
 
 #define SECOND G_USEC_PER_SEC

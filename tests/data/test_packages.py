@@ -110,6 +110,8 @@ def commands(build):
     for path, name in ((os.path.relpath(SOURCE, build), 'SOURCE'), (build, 'BUILD'), (SOURCE, 'SOURCE')):
         text = re.sub(rf'(?<![/.]){re.escape(path)}(?=/| |$)', name, text, flags=re.MULTILINE)
     text = re.sub(r' -(O\w|g|Werror)(?= )', '', text)
+    # A command that Meson keeps in a file, which is named after all of its arguments.
+    text = re.sub(r'(?<=meson_exe_)([\w-]+)_[0-9a-f]{40}\.dat', r'\1', text)
     return {line for line in text.splitlines() if not line.startswith(('INFO:', 'ninja:'))}
 
 

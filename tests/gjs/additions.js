@@ -139,28 +139,6 @@ test('a monitor of all buckets follows them', async t => {
         await next();
 });
 
-test('clients that wait for each other are reported as evidence', async t => {
-    const [x, y] = [t.name(), t.name()];
-    const agent = WebLocks.Agent.new(Gio.BusType.SESSION, null);
-    const other = forManager(WebLocks.Manager.new(agent, 'default'));
-    await t.hold(locks, x);
-    await t.hold(other, y);
-    t.request(locks, y);
-    t.request(other, x);
-    let snapshot;
-    do
-        snapshot = await inspect(null);
-    while (snapshot.pending.get_n_items() < 2);
-    WebLocks.LockInfo.update_evidence(snapshot.held, snapshot.pending);
-    const monitor = WebLocks.Monitor.new_sync(WebLocks.Manager.new(agent, 'default'), null);
-    for (const info of monitor.held)
-        monitor.update_evidence(info);
-    for (const info of [...snapshot.held, ...monitor.held]) {
-        assert.equal(info.evidence, WebLocks.Evidence.CYCLE);
-        assert.equal(info.evidence_text.split('(process ').length, 3);
-    }
-});
-
 test('a manager can be constructed', async t => {
     const name = t.name();
     const agent = WebLocks.Agent.dup_default(Gio.BusType.SESSION);

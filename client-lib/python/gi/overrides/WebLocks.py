@@ -222,25 +222,11 @@ def attribute(name):
 # Functions without a callback that may add work to the main context.
 WITHOUT_CALLBACK = ('close', 'init', 'release', 'get_error', 'get_held')
 
-# A name that is much longer than the limit is truncated before the conversion; it is still too
-# long.
-LONGEST = 32768
-
-
-def cut(value):
-    if isinstance(value, str) and len(value) > LONGEST:
-        return value[:LONGEST + 1]
-    if isinstance(value, (list, tuple)):
-        return [cut(item) for item in value]
-    return value
-
 
 def tells_pumps(function):
     """Wraps a function that may add work to the main context: asyncio checks that afterwards."""
     @functools.wraps(function)
     def call(*args, **kwargs):
-        args = [cut(arg) for arg in args]
-        kwargs = {key: cut(value) for key, value in kwargs.items()}
         try:
             return function(*args, **kwargs)
         finally:
@@ -347,8 +333,6 @@ class LockInfo(WebLocks.LockInfo):
     position = attribute('position')
     blocked_by = attribute('blocked_by')
     manager = attribute('manager')
-    evidence = attribute('evidence')
-    evidence_text = attribute('evidence_text')
 
     def __repr__(self):
         state = 'held' if self.held else 'pending'

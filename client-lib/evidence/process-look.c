@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "client-lib/process-look.h"
+#include "client-lib/evidence/process-look.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,235 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/evidence/evidence.h"
+
+#include <glib/gi18n.h>
+
+#include "client-lib/evidence/process-look.h"
+#include "client-lib/evidence/wait-graph.h"
+#include "common/boot-time.h"
+
+#define SECOND_US        ((gint64)G_USEC_PER_SEC)
+#define NOT_SCHEDULED_US (10 * SECOND_US)
+#define SELF_WAIT_US     (60 * SECOND_US)
+#define HELD_LONG_US     (3600 * SECOND_US)
+
+/* What is stored with a WebLocksLockInfo. */
+typedef struct {
+    gint64 since_us; /* of the lock */
+    gint64 known_us; /* the same by boot_time_get_us(), which is never set */
+    ProcessLook look;
+    Evidence flags;
+    char *text; /* NULL: none */
+} Record;
+
+static void
+record_free(gpointer data)
+{
+    g_free(((Record *)data)->text);
+    g_free(data);
+}
+
+static Record *
+find_record(WebLocksLockInfo *info)
+{
+    return g_object_get_data(G_OBJECT(info), "evidence");
+}
+
+static Record *
+ensure_record(WebLocksLockInfo *info)
+{
+    const gint64 since_us = web_locks_lock_info_get_since(info);
+    Record *record = find_record(info);
+
+    if (record == NULL) {
+        record = g_new0(Record, 1);
+        g_object_set_data_full(G_OBJECT(info), "evidence", record, record_free);
+    }
+    if (record->since_us != since_us) {
+        record->since_us = since_us;
+        record->known_us = boot_time_get_us() - (g_get_real_time() - since_us);
+        record->look = (ProcessLook){0};
+    }
+    return record;
+}
+
+Evidence
+evidence_get(WebLocksLockInfo *info)
+{
+    const Record *record = find_record(info);
+
+    return record != NULL ? record->flags : 0;
+}
+
+const char *
+evidence_get_text(WebLocksLockInfo *info)
+{
+    const Record *record = find_record(info);
+
+    return record != NULL && record->text != NULL ? record->text : "";
+}
+
+/* ---- the rules */
+
+typedef struct {
+    Evidence flags;
+    GString *text;
+} Finding;
+
+static void G_GNUC_PRINTF(3, 4) add(Finding *self, Evidence flag, const char *format, ...)
+{
+    va_list arguments;
+
+    self->flags |= flag;
+    if (self->text->len > 0)
+        g_string_append_c(self->text, ' ');
+    va_start(arguments, format);
+    g_string_append_vprintf(self->text, format, arguments);
+    va_end(arguments);
+}
+
+/* Returns an owned text of one unit. */
+static char *
+format_time(gint64 us)
+{
+    const guint seconds = (guint)MIN(us / SECOND_US, G_MAXUINT);
+
+    if (seconds < 60)
+        return g_strdup_printf(_("%u s"), seconds);
+    if (seconds < 3600)
+        return g_strdup_printf(_("%u min"), seconds / 60);
+    if (seconds < 24 * 3600)
+        return g_strdup_printf(_("%u h"), seconds / 3600);
+    return g_strdup_printf(_("%u d"), seconds / (24 * 3600));
+}
+
+static void
+look_at_process(Finding *self, Record *record, WebLocksLockInfo *info)
+{
+    gint64 idle_us;
+    char state = process_look(&record->look, web_locks_lock_info_get_pid(info),
+                              web_locks_lock_info_get_process(info), record->known_us,
+                              boot_time_get_us(), &idle_us);
+    g_autofree char *time = format_time(idle_us);
+
+    if (state == 'T')
+        add(self, EVIDENCE_STOPPED, "%s", _("The process is stopped."));
+    else if (state == 't')
+        add(self, EVIDENCE_STOPPED, "%s", _("A debugger has stopped the process."));
+    else if (state == PROCESS_LOOK_FROZEN)
+        add(self, EVIDENCE_STOPPED, "%s", _("The process is in a frozen control group."));
+    else if (idle_us >= NOT_SCHEDULED_US && state == 'D')
+        add(self, EVIDENCE_NOT_SCHEDULED,
+            /* Translators: %s is a time such as "15 s". */
+            _("The process has been in uninterruptible sleep for %s."), time);
+    else if (idle_us >= NOT_SCHEDULED_US)
+        add(self, EVIDENCE_NOT_SCHEDULED,
+            _("The process has been ready to run for %s, but has not run."), time);
+}
+
+static void
+look_at_age(Finding *self, WebLocksLockInfo *info, guint n_waiting)
+{
+    const gint64 age_us = g_get_real_time() - web_locks_lock_info_get_since(info);
+    g_autofree char *time = NULL;
+
+    /* That of a query is not known. */
+    if (age_us < HELD_LONG_US || web_locks_lock_info_get_since(info) == 0)
+        return;
+    time = format_time(age_us);
+    add(self, EVIDENCE_HELD_LONG,
+        g_dngettext(NULL, "Held for %s, and %u request waits.",
+                    "Held for %s, and %u requests wait.", n_waiting),
+        time, n_waiting);
+}
+
+static void
+look_at_cycle(Finding *self, const WaitFinding *wait)
+{
+    const gint64 self_us = g_get_real_time() - wait->self_since_us;
+
+    if (wait->n_clients > 1) {
+        /* Translators: %s is a list of processes. */
+        add(self, EVIDENCE_CYCLE, _("Waiting for each other: %s."), wait->clients);
+    } else if (wait->n_clients == 1 && self_us >= SELF_WAIT_US) {
+        g_autofree char *time = format_time(self_us);
+
+        add(self, EVIDENCE_CYCLE,
+            _("The process has waited for %s for a lock that it holds itself."), time);
+    }
+}
+
+/* ---- updates */
+
+static gboolean
+update(const WaitGraph *graph, WebLocksLockInfo *info)
+{
+    const WaitFinding wait = wait_graph_find(graph, info);
+    g_autofree char *clients = wait.clients, *before = NULL;
+    Record *record = ensure_record(info);
+    Finding finding = {0};
+
+    before = g_steal_pointer(&record->text);
+    if (web_locks_lock_info_get_held(info) && wait.n_waiting > 0) {
+        finding.text = g_string_new(NULL);
+        look_at_process(&finding, record, info);
+        look_at_age(&finding, info, wait.n_waiting);
+        look_at_cycle(&finding, &wait);
+        record->text = g_string_free(finding.text, finding.flags == 0);
+    } else {
+        record->look = (ProcessLook){0};
+    }
+    record->flags = finding.flags;
+    return g_strcmp0(before, record->text) != 0;
+}
+
+void
+evidence_update_lists(GListModel *held, GListModel *pending)
+{
+    g_autoptr(WaitGraph) graph = wait_graph_new(held, pending);
+
+    for (guint i = 0; i < g_list_model_get_n_items(held); i++) {
+        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(held, i);
+
+        update(graph, info);
+    }
+}
+
+/* ---- a monitor: its graph is kept until one of its lists changes */
+
+static void
+drop_graph(gpointer monitor)
+{
+    g_object_set_data(monitor, "wait-graph", NULL);
+}
+
+static void
+follow(WebLocksMonitor *monitor, GListModel *list)
+{
+    if (g_signal_handler_find(list, G_SIGNAL_MATCH_FUNC, 0, 0, NULL, drop_graph, NULL) == 0)
+        g_signal_connect_object(list, "items-changed", G_CALLBACK(drop_graph), monitor,
+                                G_CONNECT_SWAPPED);
+}
+
+static void
+graph_free(gpointer data)
+{
+    wait_graph_free(data);
+}
+
+gboolean
+evidence_update(WebLocksMonitor *monitor, WebLocksLockInfo *info)
+{
+    GListModel *held = web_locks_monitor_get_held(monitor);
+    GListModel *pending = web_locks_monitor_get_pending(monitor);
+    WaitGraph *graph = g_object_get_data(G_OBJECT(monitor), "wait-graph");
+
+    if (graph == NULL) {
+        follow(monitor, held);
+        follow(monitor, pending);
+        graph = wait_graph_new(held, pending);
+        g_object_set_data_full(G_OBJECT(monitor), "wait-graph", graph, graph_free);
+    }
+    return update(graph, info);
+}

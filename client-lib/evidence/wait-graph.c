@@ -1,0 +1,223 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/evidence/wait-graph.h"
+
+#include <glib/gi18n.h>
+
+/* More names than this make the sentence hard to read. */
+#define CLIENTS_NAMED 4
+
+/* The infos are owned. */
+typedef struct {
+    GPtrArray *holders; /* only those with a known process */
+    guint n_waiting;
+} Name;
+
+struct WaitGraph {
+    GHashTable *names;   /* WebLocksLockInfo, by bucket and name -> Name, if there is a request */
+    GHashTable *clients; /* client id -> array of its requests */
+};
+
+/* ---- the graph */
+
+static guint
+hash_name(gconstpointer info)
+{
+    return g_str_hash(web_locks_lock_info_get_name((WebLocksLockInfo *)info));
+}
+
+/* All infos of a bucket have the same manager. */
+static gboolean
+is_same_name(gconstpointer a, gconstpointer b)
+{
+    return web_locks_lock_info_get_manager((WebLocksLockInfo *)a) ==
+               web_locks_lock_info_get_manager((WebLocksLockInfo *)b) &&
+           g_str_equal(web_locks_lock_info_get_name((WebLocksLockInfo *)a),
+                       web_locks_lock_info_get_name((WebLocksLockInfo *)b));
+}
+
+static void
+name_free(gpointer data)
+{
+    Name *self = data;
+
+    g_ptr_array_unref(self->holders);
+    g_free(self);
+}
+
+static void
+add_pending(WaitGraph *self, WebLocksLockInfo *info)
+{
+    const char *client_id = web_locks_lock_info_get_client_id(info);
+    Name *name = g_hash_table_lookup(self->names, info);
+    GPtrArray *requests = g_hash_table_lookup(self->clients, client_id);
+
+    if (name == NULL) {
+        name = g_new0(Name, 1);
+        name->holders = g_ptr_array_new_with_free_func(g_object_unref);
+        g_hash_table_insert(self->names, g_object_ref(info), name);
+    }
+    name->n_waiting++;
+    if (requests == NULL) {
+        requests = g_ptr_array_new_with_free_func(g_object_unref);
+        g_hash_table_insert(self->clients, g_strdup(client_id), requests);
+    }
+    g_ptr_array_add(requests, g_object_ref(info));
+}
+
+static void
+add_held(WaitGraph *self, WebLocksLockInfo *info)
+{
+    const Name *name = g_hash_table_lookup(self->names, info);
+
+    if (name != NULL && web_locks_lock_info_get_pid(info) != 0)
+        g_ptr_array_add(name->holders, g_object_ref(info));
+}
+
+static void
+add_list(WaitGraph *self, GListModel *list, void (*add)(WaitGraph *self, WebLocksLockInfo *info))
+{
+    for (guint i = 0; i < g_list_model_get_n_items(list); i++) {
+        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(list, i);
+
+        add(self, info);
+    }
+}
+
+WaitGraph *
+wait_graph_new(GListModel *held, GListModel *pending)
+{
+    WaitGraph *self = g_new0(WaitGraph, 1);
+
+    self->names = g_hash_table_new_full(hash_name, is_same_name, g_object_unref, name_free);
+    self->clients =
+        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
+    add_list(self, pending, add_pending);
+    add_list(self, held, add_held);
+    return self;
+}
+
+void
+wait_graph_free(WaitGraph *self)
+{
+    g_hash_table_unref(self->names);
+    g_hash_table_unref(self->clients);
+    g_free(self);
+}
+
+/* ---- the search, which is breadth-first: the first cycle that is found is a shortest one */
+
+/* A client that has been reached. */
+typedef struct {
+    WebLocksLockInfo *info; /* a lock that it holds; borrowed */
+    guint before;           /* the client that waits for that lock */
+} Step;
+
+typedef struct {
+    GArray *steps;    /* of Step */
+    GHashTable *seen; /* the client ids of all steps */
+    guint n_left;     /* how many locks and requests may still be looked at */
+} Search;
+
+static void
+reach(Search *self, WebLocksLockInfo *info, guint before)
+{
+    const Step step = {info, before};
+
+    if (g_hash_table_add(self->seen, (gpointer)web_locks_lock_info_get_client_id(info)))
+        g_array_append_val(self->steps, step);
+}
+
+/* Returns an owned text. */
+static char *
+describe_client(WebLocksLockInfo *info)
+{
+    const char *application = web_locks_lock_info_get_application(info);
+    const char *program =
+        *application != '\0' ? application : web_locks_lock_info_get_process(info);
+
+    if (*program == '\0')
+        program = web_locks_lock_info_get_client_id(info);
+    /* Translators: the name of a process, and its process id. */
+    return g_strdup_printf(_("%s (process %u)"), program, web_locks_lock_info_get_pid(info));
+}
+
+/* The clients from the first step to `last`, each of which waits for the next one. */
+static void
+describe_cycle(const Search *self, guint last, WaitFinding *finding)
+{
+    g_autoptr(GPtrArray) clients = g_ptr_array_new_with_free_func(g_free);
+    g_autofree char *named = NULL;
+
+    for (guint i = last;; i = g_array_index(self->steps, Step, i).before) {
+        g_ptr_array_insert(clients, 0, describe_client(g_array_index(self->steps, Step, i).info));
+        if (i == 0)
+            break;
+    }
+    finding->n_clients = clients->len;
+    g_ptr_array_set_size(clients, (int)MIN(clients->len, CLIENTS_NAMED));
+    g_ptr_array_add(clients, NULL);
+    named = g_strjoinv(", ", (char **)clients->pdata);
+    finding->clients =
+        finding->n_clients <= CLIENTS_NAMED
+            ? g_steal_pointer(&named)
+            /* Translators: a list of processes, and how many are not in it. */
+            : g_strdup_printf(_("%s and %u more"), named, finding->n_clients - CLIENTS_NAMED);
+}
+
+/* Follows a request of the client of a step. Returns TRUE if the search is over. */
+static gboolean
+follow(Search *self,
+       const WaitGraph *graph,
+       guint index,
+       WebLocksLockInfo *request,
+       WaitFinding *finding)
+{
+    WebLocksLockInfo *held = g_array_index(self->steps, Step, 0).info;
+    const Name *name = g_hash_table_lookup(graph->names, request);
+
+    if (is_same_name(request, held) && index > 0) {
+        describe_cycle(self, index, finding);
+        return TRUE;
+    }
+    if (is_same_name(request, held)) {
+        const gint64 since_us = web_locks_lock_info_get_since(request);
+
+        finding->self_since_us =
+            finding->n_clients == 0 ? since_us : MIN(finding->self_since_us, since_us);
+        finding->n_clients = 1;
+    }
+    for (guint i = 0; i < name->holders->len; i++) {
+        if (self->n_left-- == 0)
+            return TRUE;
+        reach(self, name->holders->pdata[i], index);
+    }
+    return self->n_left-- == 0;
+}
+
+WaitFinding
+wait_graph_find(const WaitGraph *self, WebLocksLockInfo *held)
+{
+    const Name *name = g_hash_table_lookup(self->names, held);
+    WaitFinding finding = {.n_waiting = name != NULL ? name->n_waiting : 0};
+    Search search = {.n_left = WAIT_GRAPH_STEPS_MAX};
+    gboolean is_over = FALSE;
+
+    if (name == NULL || web_locks_lock_info_get_pid(held) == 0)
+        return finding;
+    search.steps = g_array_new(FALSE, FALSE, sizeof(Step));
+    search.seen = g_hash_table_new(g_str_hash, g_str_equal);
+    reach(&search, held, 0);
+    for (guint i = 0; i < search.steps->len && !is_over; i++) {
+        const char *client_id =
+            web_locks_lock_info_get_client_id(g_array_index(search.steps, Step, i).info);
+        const GPtrArray *requests = g_hash_table_lookup(self->clients, client_id);
+
+        for (guint j = 0; requests != NULL && j < requests->len && !is_over; j++)
+            is_over = follow(&search, self, i, requests->pdata[j], &finding);
+    }
+    g_array_unref(search.steps);
+    g_hash_table_unref(search.seen);
+    return finding;
+}
