@@ -1022,7 +1022,7 @@ web_locks_monitor_class_init(WebLocksMonitorClass *class)
      * @self: a monitor
      *
      * Emitted when the lists or items in them have changed. A lock that is handed over, which
-     * "items-changed" of the lists shows without a holder in between, has its next one then.
+     * "items-changed" of the lists may show without a holder in between, has its next one then.
      *
      * Since: 0.1
      */

@@ -3,12 +3,14 @@
 
 #include "admission.h"
 
+#include "bus.h"
+#include "clock.h"
 #include "cluster.h"
 #include "credentials.h"
 #include "encode.h"
 #include "groups.h"
-#include "lifecycle.h"
 #include "notifications.h"
+#include "packet-socket.h"
 #include "state.h"
 #include "watches.h"
 
@@ -142,9 +144,9 @@ admission_identify(Client *client)
 
     if (client->agent != NULL || client->admission != NULL)
         return TRUE;
-    if (lifecycle_is_draining(server))
+    if (server->stage == SERVER_DRAINING)
         return FALSE;
-    if (!lifecycle_is_serving(server))
+    if (!server_is_serving(server))
         return TRUE; /* its agent may be restored; otherwise admit_clients() identifies it */
     client->admission = g_new0(Admission, 1);
     client->admission->n_asks_left = ASKS_MAX;
@@ -204,7 +206,7 @@ admission_remove_client(Client *client)
     watches_remove_client(client);
     packet_socket_close(client, 0);
     if (client->agent != NULL) {
-        server_tick(client->server);
+        clock_tick(client->server);
         user_agent_terminate(&client->server->user_agent, client->agent);
         client->agent->server_data = NULL;
         notify_effects(server);

@@ -14,7 +14,7 @@
 
 #pragma once
 
-#include "server.h"
+#include "client.h"
 
 /* Returns the client of a unique name, borrowed; creates it if there is none, unidentified. */
 Client *admission_get_client(Server *server, const char *unique_name);

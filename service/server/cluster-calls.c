@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "bus-names.h"
+#include "bus.h"
+#include "clock.h"
+#include "cluster-config.h"
 #include "cluster.h"
 #include "encode.h"
-#include "lifecycle.h"
 #include "lists.h"
 #include "lock-manager.h"
 #include "notifications.h"
@@ -171,7 +173,7 @@ finish(AskedCall *asked, LockResult result, guint32 n_remote)
     g_ptr_array_remove(calls->asked, asked);
 }
 
-/* At the end of the lease server_tick() disconnects the gateway, which finishes all calls. */
+/* At the end of the lease clock_tick() disconnects the gateway, which finishes all calls. */
 static gboolean
 on_timeout(gpointer data)
 {
@@ -179,7 +181,7 @@ on_timeout(gpointer data)
     Server *server = asked->server;
 
     asked->timeout_id = 0;
-    server_tick(server);
+    clock_tick(server);
     if (g_ptr_array_find(server->cluster_calls->asked, asked, NULL))
         finish(asked, LOCK_RESULT_UNREACHED, 0);
     return G_SOURCE_REMOVE;
@@ -262,8 +264,7 @@ cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_e
 
     if (!is_clustered(call) || !get_host(call, &host))
         return CLUSTER_ASK_NONE;
-    if (server->lifecycle->state != LIFECYCLE_RUNNING ||
-        !can_ask(server->cluster_calls, caller_uid) ||
+    if (server->stage != SERVER_RUNNING || !can_ask(server->cluster_calls, caller_uid) ||
         !ask_gateway(server, call, uid, host, &serial))
         return CLUSTER_ASK_UNREACHED;
     asked = g_new0(AskedCall, 1);
@@ -380,7 +381,7 @@ on_disconnected(gpointer data)
 static void
 tick(gpointer data)
 {
-    server_tick(data);
+    clock_tick(data);
 }
 
 /* While the sockets of clients are waited for, so is the gateway. */

@@ -7,9 +7,9 @@
 
 #pragma once
 
+#include "client.h"
 #include "cluster-info.h"
 #include "lock-call.h"
-#include "server.h"
 
 /* Creates server->cluster; takes `config`. */
 void cluster_calls_init(Server *server, ClusterConfig *config, const char *socket_path);

@@ -6,16 +6,18 @@
 #include <unistd.h>
 
 #include "bus-names.h"
+#include "bus.h"
+#include "clock.h"
 #include "cluster-calls.h"
 #include "descriptors.h"
 #include "encode.h"
 #include "late-replies.h"
-#include "lifecycle.h"
 #include "lists.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
 #include "notifications.h"
 #include "objects.h"
+#include "packet-socket.h"
 #include "principal.h"
 #include "state.h"
 #include "watches.h"
@@ -44,7 +46,7 @@ request(Client *client, const Channel *channel, const LockCall *call)
         reply.request = live;
     }
     notify_reply(client, channel, call, &reply);
-    if (lifecycle_is_draining(server)) {
+    if (server->stage == SERVER_DRAINING) {
         late_replies_abort_all(server);
         notify_effects(server);
     }
@@ -261,7 +263,7 @@ is_too_late(const Client *client, const LockCall *call)
 
     return lock_call_changes_nothing(call) &&
            (flow_control_is_behind(client->flow) ||
-            (lifecycle_is_draining(server) && outbox_is_backed_up(&server->bus->outbox)));
+            (server->stage == SERVER_DRAINING && outbox_is_backed_up(&server->bus->outbox)));
 }
 
 /* Whether the client may use the object path of the call (see bucket-path.h). Paths of other
@@ -360,7 +362,7 @@ serve(Client *client, const Channel *channel, const LockCall *call)
 void
 dispatch_call(Client *client, const Channel *channel, const LockCall *call)
 {
-    server_tick(client->server);
+    clock_tick(client->server);
     if (client->server->verbose)
         g_debug("%s: %s%s", client->unique_name, lock_call_get_name(call),
                 call->refusal_name != NULL ? ", not well-formed" : "");

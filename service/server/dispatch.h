@@ -10,8 +10,8 @@
 
 #pragma once
 
+#include "client.h"
 #include "lock-call.h"
-#include "server.h"
 
 /* Serves a call of an identified client and replies to it on `channel`. */
 void dispatch_call(Client *client, const Channel *channel, const LockCall *call);

@@ -7,7 +7,8 @@
 
 #pragma once
 
-#include "server.h"
+#include "bus.h"
+#include "client.h"
 
 /* An sd_bus_message_handler_t; `userdata` is the server. */
 int intake_on_message(sd_bus_message *message, void *userdata, sd_bus_error *error);

@@ -3,7 +3,6 @@
 
 #include "late-replies.h"
 
-#include "lifecycle.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
 
@@ -72,7 +71,7 @@ send_reply(const LateReply *late, LockResult result, const LockRequest *request)
 static LockResult
 get_result(const Server *server, const Effect *effect)
 {
-    if (lifecycle_is_draining(server) || server->user_agent.shutting_down)
+    if (server->stage == SERVER_DRAINING || server->user_agent.shutting_down)
         return LOCK_RESULT_SHUTTING_DOWN;
     return effect->request->undecided == UNDECIDED_STEAL ? LOCK_RESULT_UNDECIDED
                                                          : LOCK_RESULT_UNAVAILABLE;
@@ -111,7 +110,7 @@ late_replies_abort_all(Server *server)
 {
     g_autoptr(GList) requests = g_hash_table_get_keys(server->late_replies->by_request);
 
-    g_assert(lifecycle_is_draining(server));
+    g_assert(server->stage == SERVER_DRAINING);
     for (const GList *link = requests; link != NULL; link = link->next) {
         LockRequest *request = link->data;
 

@@ -11,8 +11,8 @@
 
 #pragma once
 
+#include "client.h"
 #include "effects.h"
-#include "server.h"
 
 LateReplies *late_replies_new(void);
 void late_replies_free(LateReplies *self);

@@ -6,16 +6,15 @@
 #include <stdlib.h>
 
 #include "admission.h"
+#include "bus.h"
+#include "clock.h"
 #include "cluster-calls.h"
 #include "notifications.h"
-#include "ownership.h"
 #include "scheduler.h"
 #include "watches.h"
 
 /* How long it may take until the last calls are served, and the bus has read all replies. */
 #define STOP_TIMEOUT_MS 5000
-/* After this time ReleaseName is sent again if the connection had no room for it. */
-#define RELEASE_AGAIN_MS 20
 
 static gboolean on_idle_timer(gpointer data);
 
@@ -33,7 +32,6 @@ lifecycle_free(Lifecycle *lifecycle)
 {
     g_clear_handle_id(&lifecycle->idle_id, g_source_remove);
     g_clear_handle_id(&lifecycle->stop_deadline_id, g_source_remove);
-    g_clear_handle_id(&lifecycle->release_again_id, g_source_remove);
     g_free(lifecycle);
 }
 
@@ -42,9 +40,9 @@ lifecycle_end(Server *server, int exit_status)
 {
     Lifecycle *lifecycle = server->lifecycle;
 
-    if (lifecycle->state == LIFECYCLE_ENDED)
+    if (server->stage == SERVER_ENDED)
         return;
-    lifecycle->state = LIFECYCLE_ENDED;
+    server->stage = SERVER_ENDED;
     lifecycle->exit_status = exit_status;
 }
 
@@ -134,8 +132,8 @@ lifecycle_run(Server *server)
 {
     Lifecycle *lifecycle = server->lifecycle;
 
-    lifecycle->state = LIFECYCLE_RUNNING;
-    server_tick(server);
+    server->stage = SERVER_RUNNING;
+    clock_tick(server);
     if (lifecycle->idle_exit_us > 0)
         arm_idle_timer(server, lifecycle->idle_exit_us);
     admit_clients(server);
@@ -146,9 +144,9 @@ lifecycle_run(Server *server)
 void
 lifecycle_on_name_released(Server *server)
 {
-    if (server->lifecycle->state != LIFECYCLE_STOPPING)
+    if (server->stage != SERVER_STOPPING)
         return;
-    server->lifecycle->state = LIFECYCLE_DRAINING; /* the service ends when the replies are sent */
+    server->stage = SERVER_DRAINING; /* the service ends when the replies are sent */
     scheduler_end_all(server);
 }
 
@@ -158,7 +156,7 @@ get_reason(const Server *server)
 {
     if (outbox_get_length(&server->bus->outbox) > 0)
         return "the bus does not read our messages";
-    if (server->lifecycle->state == LIFECYCLE_STOPPING)
+    if (server->stage == SERVER_STOPPING)
         return "the bus does not reply to ReleaseName";
     if (server->n_unidentified > 0)
         return "the bus does not reply with the credentials of a caller";
@@ -186,7 +184,7 @@ lose_everything(Server *server)
     GHashTableIter iter;
     Client *client;
 
-    server_tick(server);
+    clock_tick(server);
     user_agent_shut_down(user_agent);
     g_hash_table_iter_init(&iter, server->clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
@@ -205,12 +203,12 @@ lifecycle_stop(Server *server)
 {
     Lifecycle *lifecycle = server->lifecycle;
 
-    if (lifecycle->state == LIFECYCLE_STARTING)
+    if (server->stage == SERVER_STARTING)
         lifecycle_end(server, EXIT_SUCCESS);
-    if (lifecycle->state != LIFECYCLE_RUNNING)
+    if (server->stage != SERVER_RUNNING)
         return;
 
-    lifecycle->state = LIFECYCLE_STOPPING;
+    server->stage = SERVER_STOPPING;
     lifecycle->stop_deadline_id = g_timeout_add(STOP_TIMEOUT_MS, on_stop_deadline, server);
     g_clear_handle_id(&lifecycle->idle_id, g_source_remove);
     cluster_calls_finish_all(server);
@@ -218,34 +216,20 @@ lifecycle_stop(Server *server)
         lose_everything(server);
 }
 
-static gboolean
-on_release_again(gpointer data)
-{
-    ((Lifecycle *)data)->release_again_id = 0; /* the end of the turn does it */
-    return G_SOURCE_REMOVE;
-}
-
 void
 lifecycle_end_turn(Server *server)
 {
-    Lifecycle *lifecycle = server->lifecycle;
-
-    if (outbox_get_length(&server->bus->outbox) > 0)
-        return;
     /* Clients that called before and are being identified still get replies. No further client is
      * identified: see admission_identify(). */
-    if (lifecycle->state == LIFECYCLE_DRAINING && server->n_unidentified == 0 &&
-        server->turn.runnable.length == 0 && outbox_is_written(&server->bus->outbox))
+    if (server->n_unidentified == 0 && server->turn.runnable.length == 0 &&
+        outbox_is_written(&server->bus->outbox))
         lifecycle_end(server, EXIT_SUCCESS);
-    if (lifecycle->state == LIFECYCLE_STOPPING && lifecycle->release_again_id == 0 &&
-        !ownership_release_name(server))
-        lifecycle->release_again_id = g_timeout_add(RELEASE_AGAIN_MS, on_release_again, lifecycle);
 }
 
 void
 lifecycle_bus_lost(Server *server)
 {
-    if (server->lifecycle->state != LIFECYCLE_ENDED)
+    if (server->stage != SERVER_ENDED)
         g_warning("the connection to the bus has ended");
     lifecycle_end(server, EXIT_FAILURE);
 }

@@ -37,44 +37,18 @@
 
 #include <glib.h>
 
-#include "server.h"
-
-typedef enum {
-    LIFECYCLE_STARTING, /* calls are deferred */
-    LIFECYCLE_RUNNING,
-    LIFECYCLE_STOPPING, /* the name is being released */
-    LIFECYCLE_DRAINING, /* the name is released; what was sent before is served */
-    LIFECYCLE_ENDED,    /* nothing is served or sent any more */
-} LifecycleState;
+#include "client.h"
 
 struct Lifecycle {
-    LifecycleState state;
     gint64 idle_exit_us; /* 0: never */
     int exit_status;
     guint idle_id;
     guint stop_deadline_id;
-    guint release_again_id;
 };
 
 /* `idle_exit_secs` 0: an idle service does not end. */
 Lifecycle *lifecycle_new(double idle_exit_secs);
 void lifecycle_free(Lifecycle *lifecycle);
-
-/* Whether calls are served: from the end of the start to the end of the service. */
-static inline gboolean
-lifecycle_is_serving(const Server *server)
-{
-    const LifecycleState state = server->lifecycle->state;
-
-    return state != LIFECYCLE_STARTING && state != LIFECYCLE_ENDED;
-}
-
-/* Whether the name has been released: what was sent before is served. */
-static inline gboolean
-lifecycle_is_draining(const Server *server)
-{
-    return server->lifecycle->state == LIFECYCLE_DRAINING;
-}
 
 /* Step 4: the state is restored, if there is one. From here on the service may be idle. */
 void lifecycle_run(Server *server);
@@ -89,7 +63,7 @@ void lifecycle_stop(Server *server);
 /* Ends the service without any of the steps above. */
 void lifecycle_end(Server *server, int exit_status);
 
-/* For the end of each turn: takes the next step of an end that has begun, if it can be taken. */
+/* For the end of each turn while what was sent before is served: ends the service if all is. */
 void lifecycle_end_turn(Server *server);
 
 /* The bus has answered ReleaseName: no more calls come by name, and the bus has read all that was

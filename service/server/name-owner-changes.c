@@ -4,6 +4,7 @@
 #include "name-owner-changes.h"
 
 #include "bus-names.h"
+#include "bus.h"
 #include "ownership.h"
 #include "scheduler.h"
 

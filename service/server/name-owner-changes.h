@@ -7,7 +7,7 @@
 
 #pragma once
 
-#include "server.h"
+#include "client.h"
 
 /* Subscribes, before the service can be called by its name. Blocks, so it is for the start only.
  * Returns a negative errno on failure. */

@@ -9,8 +9,8 @@
 
 #pragma once
 
+#include "client.h"
 #include "lock-call.h"
-#include "server.h"
 
 /* Clears the core's effects and queues their events and signals, in order. */
 void notify_effects(Server *server);

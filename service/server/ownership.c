@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "bus-names.h"
+#include "bus.h"
 #include "lifecycle.h"
 #include "recovery.h"
 #include "state.h"
@@ -15,6 +16,8 @@
 #define PATIENCE_SECS 5
 #define RETRY_MS      2
 #define RETRY_LATE_MS 50
+/* After this time ReleaseName is sent again if the connection had no room for it. */
+#define RELEASE_AGAIN_MS 20
 /* The results of RequestName that make the caller the owner. */
 #define REQUEST_NAME_PRIMARY_OWNER 1
 #define REQUEST_NAME_ALREADY_OWNER 4
@@ -30,6 +33,7 @@ struct Ownership {
     guint retry_id;
     sd_bus_slot *request_name;
     sd_bus_slot *release_name;
+    guint release_again_id;
 };
 
 Ownership *
@@ -47,6 +51,7 @@ void
 ownership_free(Ownership *self)
 {
     g_clear_handle_id(&self->retry_id, g_source_remove);
+    g_clear_handle_id(&self->release_again_id, g_source_remove);
     g_clear_pointer(&self->request_name, sd_bus_slot_unref);
     g_clear_pointer(&self->release_name, sd_bus_slot_unref);
     g_clear_pointer(&self->state, state_free);
@@ -181,7 +186,7 @@ on_retry(gpointer data)
     Server *server = data;
 
     server->ownership->retry_id = 0;
-    if (server->lifecycle->state == LIFECYCLE_STARTING)
+    if (server->stage == SERVER_STARTING)
         try(server);
     return G_SOURCE_REMOVE;
 }
@@ -221,7 +226,7 @@ on_name_requested(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     guint32 result = 0;
 
     g_clear_pointer(&server->ownership->request_name, sd_bus_slot_unref);
-    if (server->lifecycle->state != LIFECYCLE_RUNNING)
+    if (server->stage != SERVER_RUNNING)
         return 1;
     if (!sd_bus_message_is_method_error(reply, NULL))
         sd_bus_message_read_basic(reply, 'u', &result);
@@ -248,9 +253,9 @@ request_name_again(Server *server)
 static void
 on_name_lost(Server *server)
 {
-    if (server->lifecycle->state == LIFECYCLE_RUNNING) {
+    if (server->stage == SERVER_RUNNING) {
         request_name_again(server);
-    } else if (server->lifecycle->state == LIFECYCLE_STARTING) {
+    } else if (server->stage == SERVER_STARTING) {
         g_message("another instance has taken the name %s", BUS_SERVICE_NAME);
         lifecycle_end(server, EXIT_SUCCESS);
     }
@@ -266,7 +271,7 @@ ownership_on_name_changed(Server *server, const char *old_owner, const char *new
         return;
     if (g_str_equal(old_owner, own_name)) {
         on_name_lost(server);
-    } else if (server->lifecycle->state != LIFECYCLE_STARTING) {
+    } else if (server->stage != SERVER_STARTING) {
         return;
     } else if (g_str_equal(new_owner, own_name)) {
         g_free(self->predecessor);
@@ -283,16 +288,26 @@ on_name_released(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     return 1;
 }
 
-gboolean
+static gboolean
+on_release_again(gpointer data)
+{
+    ((Ownership *)data)->release_again_id = 0; /* the end of the turn does it */
+    return G_SOURCE_REMOVE;
+}
+
+void
 ownership_release_name(Server *server)
 {
     Ownership *self = server->ownership;
-    int r = 0;
+    int r;
 
-    if (self->release_name == NULL)
-        r = sd_bus_release_name_async(server->bus->connection, &self->release_name,
-                                      BUS_SERVICE_NAME, on_name_released, server);
-    if (r < 0 && !sd_bus_is_transient(r))
+    if (self->release_name != NULL || self->release_again_id != 0 ||
+        outbox_get_length(&server->bus->outbox) > 0)
+        return;
+    r = sd_bus_release_name_async(server->bus->connection, &self->release_name, BUS_SERVICE_NAME,
+                                  on_name_released, server);
+    if (sd_bus_is_transient(r))
+        self->release_again_id = g_timeout_add(RELEASE_AGAIN_MS, on_release_again, self);
+    else if (r < 0)
         lifecycle_end(server, EXIT_FAILURE);
-    return r >= 0;
 }

@@ -40,9 +40,10 @@ void ownership_free(Ownership *ownership);
  * (lifecycle_fail). Blocks for some answers of the bus. */
 void ownership_take(Server *server);
 
-/* Releases the name, unless it is being released. When the bus has answered, calls
- * lifecycle_on_name_released(). Returns FALSE if the connection had no room for the call. */
-gboolean ownership_release_name(Server *server);
+/* For the end of each turn of a service that stops: releases the name, unless it is being released
+ * or queued messages have to be sent first. When the bus has answered, calls
+ * lifecycle_on_name_released(). */
+void ownership_release_name(Server *server);
 
 /* The name has changed its owner, according to the bus ("": none). */
 void ownership_on_name_changed(Server *server, const char *old_owner, const char *new_owner);

@@ -8,6 +8,7 @@
 
 #include "admission.h"
 #include "bus-names.h"
+#include "bus.h"
 #include "cluster.h"
 #include "encode.h"
 #include "lifecycle.h"
@@ -194,7 +195,7 @@ on_names(sd_bus_message *reply, void *userdata, sd_bus_error *bus_error)
     g_autoptr(GHashTable) names = read_names(reply);
     g_autoptr(GError) error = NULL;
 
-    if (server->lifecycle->state != LIFECYCLE_STARTING)
+    if (server->stage != SERVER_STARTING)
         return 1;
     if (names == NULL) {
         lifecycle_fail(server, "the bus does not reply to ListNames");

@@ -18,7 +18,7 @@
 
 #include <glib.h>
 
-#include "server.h"
+#include "client.h"
 #include "state.h"
 
 /* Sets the ids of the bus and of this boot. Blocks for an answer of the bus. */

@@ -6,11 +6,13 @@
 #include <poll.h>
 
 #include "admission.h"
+#include "bus.h"
+#include "clock.h"
 #include "dispatch.h"
 #include "encode.h"
 #include "late-replies.h"
-#include "lifecycle.h"
 #include "notifications.h"
+#include "packet-socket.h"
 #include "principal.h"
 #include "watches.h"
 
@@ -36,7 +38,7 @@ static void
 end_malformed(Client *client)
 {
     g_debug("%s has sent a malformed packet", client->unique_name);
-    server_tick(client->server);
+    clock_tick(client->server);
     dispatch_replace_agent(client);
     packet_socket_close(client, PACKET_CLOSED_MALFORMED);
 }
@@ -104,7 +106,7 @@ gboolean
 scheduler_may_serve(const Client *client)
 {
     /* A client that was never identified has only made calls that concern no agent. */
-    if (!lifecycle_is_serving(client->server) || client->admission != NULL ||
+    if (!server_is_serving(client->server) || client->admission != NULL ||
         !bus_channel.is_writable(client))
         return FALSE;
     return client->socket == NULL || (socket_channel.is_writable(client) &&
@@ -140,7 +142,7 @@ make_flood(Client *client)
     client->is_flood = TRUE;
     server->n_floods++;
     if (client->agent != NULL) {
-        server_tick(client->server);
+        clock_tick(client->server);
         user_agent_replace(&client->server->user_agent, client->agent);
         notify_effects(server);
     }
@@ -190,7 +192,7 @@ static void
 forgive_flood(Client *client)
 {
     if (!client->is_flood || flow_control_is_full(client->flow) ||
-        !lifecycle_is_serving(client->server))
+        !server_is_serving(client->server))
         return;
     client->is_flood = FALSE;
     client->server->n_floods--;
@@ -263,7 +265,7 @@ scheduler_end_all(Server *server)
             flow_control_exempt(client->flow); /* it may be identified later */
         }
     }
-    server_tick(server);
+    clock_tick(server);
     late_replies_abort_all(server);
     notify_effects(server);
 }
@@ -289,7 +291,14 @@ static gboolean
 may_run_clients(const Server *server)
 {
     return server->turn.runnable.length > 0 &&
-           (!outbox_is_backed_up(&server->bus->outbox) || lifecycle_is_draining(server));
+           (!outbox_is_backed_up(&server->bus->outbox) || server->stage == SERVER_DRAINING);
+}
+
+static void
+end_turn(Server *server)
+{
+    turn_end(&server->turn);
+    clock_arm(server);
 }
 
 /* In a turn of its own, so that the sockets have theirs. */
@@ -303,7 +312,7 @@ run_clients(Server *server)
         return;
     for (; n_clients > 0 && turn->runnable.length > 0 && !turn_is_full(turn); n_clients--)
         run_client(turn_take_runnable(turn));
-    server_end_turn(server);
+    end_turn(server);
 }
 
 /* Returns the number of calls for each of `n_clients` clients. */
@@ -367,7 +376,7 @@ serve_busy_sockets(Server *server)
     packet_sockets_add_other_fd(server->sockets, bus_fd);
     while (server->turn.runnable.length == 0 && bus_is_quiet(server) && now_us < until_us &&
            serve_sockets(server, get_busy_wait_ms(server, now_us))) {
-        server_end_turn(server);
+        end_turn(server);
         if (packet_sockets_is_other_ready(server->sockets))
             break;
         now_us = g_get_monotonic_time();
@@ -394,7 +403,7 @@ scheduler_dispatch(GSource *source, GSourceFunc callback, gpointer user_data)
 
     run_clients(server);
     if (serve_sockets(server, 0)) {
-        server_end_turn(server);
+        end_turn(server);
         serve_busy_sockets(server);
     }
     return G_SOURCE_CONTINUE;

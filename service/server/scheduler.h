@@ -16,8 +16,8 @@
 
 #pragma once
 
+#include "client.h"
 #include "lock-call.h"
-#include "server.h"
 
 /* Called when the server is created and freed. */
 void scheduler_start(Server *server);

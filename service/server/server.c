@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "admission.h"
+#include "clock.h"
 #include "cluster-calls.h"
 #include "cluster.h"
 #include "intake.h"
@@ -13,6 +14,7 @@
 #include "lifecycle.h"
 #include "name-owner-changes.h"
 #include "notifications.h"
+#include "packet-socket.h"
 #include "recovery.h"
 #include "scheduler.h"
 #include "sd-bus-source.h"
@@ -35,7 +37,7 @@ commit(gpointer data)
 {
     Server *server = data;
 
-    if (!lifecycle_is_serving(server)) /* the restored agents have no clients yet */
+    if (!server_is_serving(server)) /* the restored agents have no clients yet */
         return;
     notify_effects(server);
     if (server->cluster != NULL)
@@ -47,58 +49,17 @@ commit(gpointer data)
 void
 server_end_turn(Server *server)
 {
-    gint64 next_ms;
-
     if (outbox_is_backed_up(&server->bus->outbox))
         turn_add_output(&server->bus->outbox.output, 0); /* queued messages may be sendable again */
     turn_end(&server->turn);
     if (server->state != NULL)
         state_compact(server->state);
     flow_controls_send_pings(&server->bus->flow);
-    if (server->lifecycle->state != LIFECYCLE_RUNNING)
+    if (server->stage == SERVER_STOPPING)
+        ownership_release_name(server);
+    if (server->stage == SERVER_DRAINING)
         lifecycle_end_turn(server);
-    next_ms = user_agent_get_next_deadline_ms(&server->user_agent);
-    g_source_set_ready_time(server->deadline_source, next_ms < 0 ? -1 : next_ms * 1000);
-}
-
-/* ---- time */
-
-void
-server_tick(Server *server)
-{
-    UserAgent *user_agent = &server->user_agent;
-
-    user_agent_set_time(user_agent, g_get_monotonic_time(), g_get_real_time());
-    if (server->cluster != NULL)
-        cluster_check_lease(server->cluster);
-    user_agent_expire(user_agent);
-    notify_effects(server);
-}
-
-static gboolean
-on_deadline(gpointer server)
-{
-    server_tick(server);
-    return G_SOURCE_CONTINUE;
-}
-
-static gboolean
-deadline_dispatch(GSource *source, GSourceFunc callback, gpointer server)
-{
-    return callback(server);
-}
-
-static GSourceFuncs deadline_funcs = {.dispatch = deadline_dispatch};
-
-static GSource *
-attach_deadline_source(Server *server)
-{
-    GSource *source = g_source_new(&deadline_funcs, sizeof(GSource));
-
-    g_source_set_static_name(source, "time-outs of requests");
-    g_source_set_callback(source, on_deadline, server, NULL);
-    g_source_attach(source, NULL);
-    return source;
+    clock_arm(server);
 }
 
 /* ---- running */
@@ -108,9 +69,9 @@ server_run(Server *server)
 {
     const Lifecycle *lifecycle = server->lifecycle;
 
-    while (lifecycle->state != LIFECYCLE_ENDED) {
+    while (server->stage != SERVER_ENDED) {
         g_main_context_iteration(NULL, TRUE);
-        if (lifecycle->state != LIFECYCLE_ENDED)
+        if (server->stage != SERVER_ENDED)
             server_end_turn(server);
     }
     return lifecycle->exit_status;
@@ -170,7 +131,7 @@ server_new(sd_bus *bus, const Limits *limits, const ServerOptions *options)
     server->late_replies = late_replies_new();
     server->lifecycle = lifecycle_new(options->idle_exit_secs);
     server->ownership = ownership_new(&options->ownership);
-    server->deadline_source = attach_deadline_source(server);
+    clock_start(server);
     scheduler_start(server);
     return server;
 }
@@ -210,8 +171,7 @@ server_free(Server *server)
     cluster_calls_fini(server);
     end_requests(server);
     late_replies_free(server->late_replies);
-    g_source_destroy(server->deadline_source);
-    g_source_unref(server->deadline_source);
+    clock_stop(server);
     server_fini(server);
     packet_sockets_free(server->sockets);
     bus_fini(server->bus);

@@ -14,7 +14,6 @@
 #include "cluster-config.h"
 #include "limit-accounts.h"
 #include "ownership.h"
-#include "packet-socket.h"
 #include "sd-bus.h"
 
 typedef struct {
@@ -35,12 +34,6 @@ void server_start(Server *server);
 
 /* Runs until the service has ended. Returns the exit status of the process. */
 int server_run(Server *server);
-
-/* Sets the core's time, and ends what has expired: what is held under permits of the cluster, and
- * pending requests. Has to be called before every operation of the core, so that none can grant a
- * request whose time has passed, even if the timer could not be served yet. Effects of earlier
- * operations are notified, so those of the next one are its own. */
-void server_tick(Server *server);
 
 /* Ends a turn: commits its changes, sends its output, and sets the timer for the next time-out.
  *

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bus-names.h"
+#include "clock.h"
 #include "cluster.h"
 
 #define LOGIND_NAME      "org.freedesktop.login1"
@@ -93,7 +94,7 @@ sleep_on_signal(Server *server, sd_bus_message *signal)
         inhibit(server);
         return;
     }
-    server_tick(server);
+    clock_tick(server);
     cluster_lose_all(server->cluster);
     turn_flush(&server->turn); /* before the machine is suspended */
     allow(self);

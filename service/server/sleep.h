@@ -8,7 +8,8 @@
 
 #pragma once
 
-#include "server.h"
+#include "bus.h"
+#include "client.h"
 
 typedef struct Sleep Sleep;
 

@@ -3,6 +3,7 @@
 
 #include "watches.h"
 
+#include "bus.h"
 #include "encode.h"
 #include "lock-manager.h"
 #include "lock-queue.h"

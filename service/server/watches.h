@@ -17,10 +17,10 @@
 
 #include <glib.h>
 
+#include "client.h"
 #include "core-types.h"
 #include "effects.h"
 #include "lock-result.h"
-#include "server.h"
 
 typedef struct {
     Client *client;       /* borrowed; the client owns the watch */

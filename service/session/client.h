@@ -34,8 +34,17 @@ typedef struct Sleep Sleep;
 typedef struct State State;
 typedef struct Watches Watches;
 
+typedef enum {
+    SERVER_STARTING, /* calls are deferred */
+    SERVER_RUNNING,
+    SERVER_STOPPING, /* the name is being released */
+    SERVER_DRAINING, /* the name is released; what was sent before is served */
+    SERVER_ENDED,    /* nothing is served or sent any more */
+} ServerStage;
+
 typedef struct Server Server;
 struct Server {
+    ServerStage stage; /* set by server/lifecycle.c */
     UserAgent user_agent;
     Turn turn;
     GHashTable *clients;      /* unique name -> Client, owned */
@@ -89,6 +98,9 @@ void server_init(Server *server, const Limits *limits);
 
 /* Frees all clients; the user agent must have no request left. */
 void server_fini(Server *server);
+
+/* Whether calls are served: from the end of the start to the end of the service. */
+gboolean server_is_serving(const Server *server);
 
 Client *server_find_client(const Server *server, const char *unique_name);
 

@@ -12,7 +12,7 @@
 #include "service/core/principal.h"
 #include "service/server/admission.h"
 #include "service/server/intake.h"
-#include "service/server/lifecycle.h"
+#include "service/socket/packet-socket.h"
 #include "service/server/name-owner-changes.h"
 #include "service/server/scheduler.h"
 #include "service/server/server.h"
@@ -44,7 +44,7 @@ start_server(SocketWorld *world)
     limits_init(&limits);
     bus = fuzz_bus_new(&world->bus_fd);
     world->server = server_new(bus, &limits, &options);
-    world->server->lifecycle->state = LIFECYCLE_RUNNING;
+    world->server->stage = SERVER_RUNNING;
     if (sd_bus_add_filter(bus, NULL, intake_on_message, world->server) < 0 ||
         name_owner_changes_subscribe(world->server) < 0)
         g_error("No subscription");
@@ -346,7 +346,7 @@ socket_world_fini(SocketWorld *world, gboolean is_shutdown)
         world->parties[i].is_deaf = FALSE;
     socket_world_serve(world);
     if (is_shutdown) {
-        world->server->lifecycle->state = LIFECYCLE_DRAINING;
+        world->server->stage = SERVER_DRAINING;
         scheduler_end_all(world->server);
     }
     for (guint i = 0; !is_shutdown && i < N_PARTIES; i++)

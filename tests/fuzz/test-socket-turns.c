@@ -17,7 +17,7 @@
 
 #include "service/core/principal.h"
 #include "service/server/admission.h"
-#include "service/server/lifecycle.h"
+#include "service/socket/packet-socket.h"
 #include "service/server/scheduler.h"
 #include "service/server/server.h"
 #include "tests/fuzz/socket-world.h"
@@ -325,7 +325,7 @@ check_last(PacketKind kind, guint n_messages, gboolean is_shutdown)
         n_sent[i] = run->senders[i].n_sent;
     n_turns = run->n_turns;
     if (is_shutdown) {
-        run->world.server->lifecycle->state = LIFECYCLE_DRAINING;
+        run->world.server->stage = SERVER_DRAINING;
         scheduler_end_all(run->world.server);
     }
     for (guint i = 0; !is_shutdown && i < SENDERS_LAST; i++)
