@@ -35,10 +35,11 @@ void server_start(Server *server);
 /* Runs until the service has ended. Returns the exit status of the process. */
 int server_run(Server *server);
 
-/* Ends a turn: commits its changes, sends its output, and sets the timer for the next time-out.
+/* Ends an iteration of the main loop, and with it a turn: commits the changes, sends the output,
+ * and does what is only done then.
  *
- * A turn is one iteration of the main loop, which server_run() ends. Exceptions: in one dispatch,
- * the scheduler ends a turn between runnable clients and lock sockets, and one after each round of
- * busy sockets. Within a turn, turn_flush() is called where output has to be sent before something
- * else: before a lock socket is closed, and before the machine is suspended. */
+ * The scheduler ends turns within an iteration, by turn_end(): one between runnable clients and
+ * lock sockets, and one after each round of busy sockets. Within a turn, turn_flush() is called
+ * where output has to be sent before something else: before a lock socket is closed, and before the
+ * machine is suspended. */
 void server_end_turn(Server *server);

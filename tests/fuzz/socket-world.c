@@ -12,10 +12,10 @@
 #include "service/core/principal.h"
 #include "service/server/admission.h"
 #include "service/server/intake.h"
-#include "service/socket/packet-socket.h"
 #include "service/server/name-owner-changes.h"
 #include "service/server/scheduler.h"
 #include "service/server/server.h"
+#include "service/socket/packet-socket.h"
 #include "tests/fuzz/fuzz-bus.h"
 #include "tests/lib/audit.h"
 

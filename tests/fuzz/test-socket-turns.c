@@ -6,7 +6,7 @@
  * The server is in this process (socket-world.h). Whenever it receives a packet, all senders fill
  * their sockets again, and read their answers, so that no socket is ever empty or blocked. Every
  * message that is read is counted, by wrapping the function that reads messages of clients: the
- * service's own count is not used. A turn is from one server_end_turn() to the next. The cases are
+ * service's own count is not used. A turn is from one turn_end() to the next. The cases are
  * run for each kind of message, from the enumeration: a new kind does not compile without a line
  * here. */
 
@@ -17,9 +17,9 @@
 
 #include "service/core/principal.h"
 #include "service/server/admission.h"
-#include "service/socket/packet-socket.h"
 #include "service/server/scheduler.h"
 #include "service/server/server.h"
+#include "service/socket/packet-socket.h"
 #include "tests/fuzz/socket-world.h"
 
 /* What docs/security.md states: messages in a turn, and in one that serves clients which end. */
@@ -37,8 +37,8 @@
 
 const PacketHead *__real_packet_read_from_client(const void *packet, gsize size, gsize *offset);
 const PacketHead *__wrap_packet_read_from_client(const void *packet, gsize size, gsize *offset);
-void __real_server_end_turn(Server *server);
-void __wrap_server_end_turn(Server *server);
+void __real_turn_end(Turn *turn);
+void __wrap_turn_end(Turn *turn);
 PacketRead __real_packet_socket_read(Client *client, LockCall *out_call);
 PacketRead __wrap_packet_socket_read(Client *client, LockCall *out_call);
 
@@ -176,9 +176,9 @@ __wrap_packet_socket_read(Client *client, LockCall *out_call)
 }
 
 void
-__wrap_server_end_turn(Server *server)
+__wrap_turn_end(Turn *turn)
 {
-    __real_server_end_turn(server);
+    __real_turn_end(turn);
     run->n_turns++;
     run->n_messages = run->n_receives = 0;
     run->n_bytes = 0;
