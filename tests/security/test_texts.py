@@ -14,7 +14,7 @@ import sys
 # The functions that write errors, which their caller reads, with the index of the format.
 ERRORS = {'sd_bus_error_setf': 2, 'sd_bus_reply_method_errorf': 2}
 LOGS = {name: 0 for name in ('g_debug', 'g_info', 'g_message', 'g_warning', 'g_critical',
-                             'g_error', 'g_printerr', 'g_print')}
+                             'g_error', 'g_printerr', 'g_print')} | {'lifecycle_fail': 1}
 
 # Permitted in errors, which only the caller reads.
 IN_ERRORS = {
@@ -43,7 +43,7 @@ IN_LOG = {
     'g_strerror(errno)': "text of the C library",
     'g_strerror(-r)': "text of the C library",
     'client->unique_name': "the bus's",
-    'server->lifecycle->options.idle_exit_secs': "the operator's",
+    '(double)limit_us / G_USEC_PER_SEC': "the operator's",
 }
 
 # ... and with --verbose.
@@ -89,6 +89,8 @@ def look(directory):
             if place is None:
                 continue
             given = arguments(text, match.end() - 1)
+            if given[place].startswith('const char *'):
+                continue  # its definition
             allowed = IN_ERRORS if function in ERRORS else \
                 IN_DEBUG_LOG if function == 'g_debug' else IN_LOG
             where = f'{name}:{text.count(chr(10), 0, match.start()) + 1}'
