@@ -260,7 +260,7 @@ time_pause(World *world, guint n_requests)
 static void
 measure_files(World *world, guint n, guint n_requests)
 {
-    double pauses[MAX_REPETITIONS], starts[MAX_REPETITIONS];
+    double pauses[MAX_REPETITIONS] = {0}, starts[MAX_REPETITIONS] = {0};
 
     begin(world);
     fill(world, n_requests, n_requests / 2);
