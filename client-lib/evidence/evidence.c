@@ -166,11 +166,10 @@ static gboolean
 update(const WaitGraph *graph, WebLocksLockInfo *info)
 {
     const WaitFinding wait = wait_graph_find(graph, info);
-    g_autofree char *clients = wait.clients, *before = NULL;
     Record *record = ensure_record(info);
+    g_autofree char *before = g_steal_pointer(&record->text);
     Finding finding = {0};
 
-    before = g_steal_pointer(&record->text);
     if (web_locks_lock_info_get_held(info) && wait.n_waiting > 0) {
         finding.text = g_string_new(NULL);
         look_at_process(&finding, record, info);
@@ -181,6 +180,7 @@ update(const WaitGraph *graph, WebLocksLockInfo *info)
         record->look = (ProcessLook){0};
     }
     record->flags = finding.flags;
+    g_free(wait.clients);
     return g_strcmp0(before, record->text) != 0;
 }
 

@@ -146,7 +146,7 @@ log_free(Log *log)
 GByteArray *
 log_read(const Log *log, const char **out_fault, GError **error)
 {
-    guint8 *bytes = NULL;
+    g_autofree guint8 *bytes = NULL;
     gsize n_read = 0;
     ssize_t r = 1;
 
@@ -167,10 +167,9 @@ log_read(const Log *log, const char **out_fault, GError **error)
     if (bytes == NULL || r < 0) {
         g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOMEM, "the state cannot be read now: %s",
                     bytes == NULL ? g_strerror(ENOMEM) : g_strerror(errno));
-        g_free(bytes);
         return NULL;
     }
-    return g_byte_array_new_take(bytes, n_read);
+    return g_byte_array_new_take(g_steal_pointer(&bytes), n_read);
 }
 
 gboolean

@@ -70,7 +70,7 @@ class Works(ContractChecks, UnitCase):
         with open(path, 'r+b') as file:
             file.write(b'x' * 8192)
         self.start()
-        self.assertTrue(os.path.exists(path + '.aside'))
+        wait_for(lambda: os.path.exists(path + '.aside'), what='the damaged file')
         self.assertGreater(self.user(ALICE).request('x')[1], 0)
 
     def test_the_idle_exit(self):

@@ -202,11 +202,11 @@ class Service(SystemCase):
 
     def test_another_users_service_exits(self):
         directory = self.make_directory(ALICE)
-        for arguments, message in (([], 'taken'), (['--replace'], 'Permission denied')):
+        for arguments in [], ['--replace']:
             with self.subTest(arguments):
                 other = self.start_service(*arguments, ready=False, uid=ALICE, directory=directory)
                 self.assertEqual(other.wait_exit(), 1)
-                self.assertIn(message, other.stderr())
+                self.assertIn('Permission denied', other.stderr())
 
     def make_directory(self, uid):
         path = os.path.join(self.bus.runtime, f'of-{uid}')
