@@ -143,19 +143,19 @@ log_free(Log *log)
     g_free(log);
 }
 
-GByteArray *
-log_read(const Log *log, const char **out_fault, GError **error)
+guint8 *
+log_read(const Log *log, gsize *out_size, const char **out_fault, GError **error)
 {
     g_autofree guint8 *bytes = NULL;
     gsize n_read = 0;
     ssize_t r = 1;
 
-    *out_fault = NULL;
     if (log->fd < 0 || log->size > BYTES_MAX) {
         *out_fault = log->fd < 0 ? "the state is damaged: it is no file"
                                  : "the state is damaged: it is too long";
-        return g_byte_array_new();
+        return NULL;
     }
+    *out_fault = NULL;
     bytes = g_try_malloc(log->size + 1);
     while (bytes != NULL && n_read < log->size && r > 0) {
         r = pread(log->fd, bytes + n_read, log->size - n_read, (off_t)n_read);
@@ -169,7 +169,8 @@ log_read(const Log *log, const char **out_fault, GError **error)
                     bytes == NULL ? g_strerror(ENOMEM) : g_strerror(errno));
         return NULL;
     }
-    return g_byte_array_new_take(g_steal_pointer(&bytes), n_read);
+    *out_size = n_read;
+    return g_steal_pointer(&bytes);
 }
 
 gboolean

@@ -50,9 +50,10 @@ typedef struct {
 Log *log_open(const char *path, const guint8 *bus_id, const guint8 *boot_id, GError **error);
 void log_free(Log *log);
 
-/* Reads the whole file. Returns NULL with an error if that is not possible now, for lack of memory
- * for instance; `*out_fault` is set if it is no file that log_open() could have written. */
-GByteArray *log_read(const Log *log, const char **out_fault, GError **error);
+/* Reads the whole file. Returns its bytes, owned. NULL: with an error if that is not possible now,
+ * for lack of memory for instance; with `*out_fault` if it is no file that log_open() could have
+ * written. */
+guint8 *log_read(const Log *log, gsize *out_size, const char **out_fault, GError **error);
 
 /* Whether there is a file, or something else with its name. */
 gboolean log_exists(const Log *log);

@@ -119,7 +119,8 @@ state_free(State *self)
 
 typedef struct {
     const State *state;
-    GByteArray *bytes;
+    const guint8 *bytes; /* of the file */
+    gsize size;
     StateLost lost;
     gpointer data;
 } LostRequest;
@@ -137,7 +138,7 @@ leave_out_request(
               "the state is kept as %s",
               path);
     remove(path);
-    if (!g_file_set_contents_full(path, (const char *)self->bytes->data, self->bytes->len,
+    if (!g_file_set_contents_full(path, (const char *)self->bytes, (gssize)self->size,
                                   G_FILE_SET_CONTENTS_NONE, 0600, &error))
         g_warning("%s", error->message);
     self->lost(agent, bucket, name, stored, self->data);
@@ -146,22 +147,24 @@ leave_out_request(
 GPtrArray *
 state_restore(State *self, UserAgent *user_agent, StateLost lost, gpointer data, GError **error)
 {
-    g_autoptr(GByteArray) bytes = NULL;
-    LostRequest lost_request = {self, NULL, lost, data};
+    LostRequest lost_request = {self, NULL, 0, lost, data};
+    g_autofree guint8 *bytes = NULL;
     GPtrArray *agents = NULL;
     const char *fault = NULL;
     LogReader reader;
+    gsize size = 0;
 
     crash_guard_begin(self->guard_path, user_agent->now_us);
     if (!log_exists(self->log))
         return g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref);
     if (crash_guard_skips(0, 0))
         fault = "restoring the state has crashed the service three times";
-    else if ((bytes = log_read(self->log, &fault, error)) == NULL)
+    else if ((bytes = log_read(self->log, &size, &fault, error)) == NULL && fault == NULL)
         return NULL;
     lost_request.bytes = bytes;
+    lost_request.size = size;
     if (fault == NULL)
-        fault = log_reader_begin(&reader, &self->log->head, bytes->data, bytes->len);
+        fault = log_reader_begin(&reader, &self->log->head, bytes, size);
     if (fault == NULL)
         agents = restore_all(user_agent, &reader, leave_out_request, &lost_request, &self->numbers,
                              &fault);
