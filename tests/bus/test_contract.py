@@ -147,6 +147,17 @@ class Properties(BusTestCase):
         documented = re.findall(r'<term><literal>(\w+)</literal>: (\d+)</term>', text)
         self.assertEqual({name: int(value) for name, value in documented}, DEFAULT_LIMITS)
 
+    def test_limits_of_the_manual_page(self):
+        """It only names limits that there are: by themselves, or as a row of the table."""
+        file = os.path.join(environment('WEBLOCKS_INTROSPECTION_DIR'), '../data/weblocksd.8')
+        with open(file, encoding='utf-8') as stream:
+            text = stream.read().partition('.SH LIMITS')[2].partition('.SH ')[0]
+        named = set(re.findall(r'\b[a-z]+(?:Bytes|Waiting|Per|Total)\w*', text))
+        self.assertGreater(len(named), 5)
+        self.assertEqual({name for name in named
+                          if name not in DEFAULT_LIMITS and f'{name}Total' not in DEFAULT_LIMITS},
+                         set())
+
     def test_get_all(self):
         values = self.client().call(ROOT, 'org.freedesktop.DBus.Properties', 'GetAll',
                                     GLib.Variant('(s)', (ADMIN,)))[0]
