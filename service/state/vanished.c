@@ -51,9 +51,9 @@ on_event(int fd, GIOCondition condition, gpointer data)
     char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
     Vanished *self = data;
 
-    while (read(fd, events, sizeof events) > 0)
-        ;
-    check(self);
+    /* Once, since others can make events all the time. More events wake the main loop again. */
+    if (read(fd, events, sizeof events) > 0)
+        check(self);
     return G_SOURCE_CONTINUE;
 }
 
