@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "tests/lib/loss-name.h"
+
 #define WAIT_SECONDS 60
 
 static PrivateBus *bus;
@@ -343,15 +345,6 @@ test_count_signal(GDBusConnection *connection,
 
 /* ---- signals of lost locks */
 
-static const char *
-name_loss(const GError *error)
-{
-    if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN))
-        return "stolen";
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LOST);
-    return strstr(error->message, "connection") != NULL ? "terminated" : "lost";
-}
-
 static void
 on_lost(WebLocksLock *lock, const GError *error, gpointer data)
 {
@@ -359,7 +352,7 @@ on_lost(WebLocksLock *lock, const GError *error, gpointer data)
 
     losses->n_lost++;
     g_free(losses->reason);
-    losses->reason = g_strdup(name_loss(error));
+    losses->reason = g_strdup(loss_name(error));
     losses->was_held = web_locks_lock_get_held(lock);
     losses->thread = g_thread_self();
 }

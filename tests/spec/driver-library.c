@@ -11,9 +11,9 @@
  * Requests that can't wait, with `steal` or `ifAvailable`, are made by synchronous calls, the
  * others by asynchronous ones. */
 
-#include <string.h>
 #include <weblocks/weblocks.h>
 
+#include "tests/lib/loss-name.h"
 #include "tests/spec/bus-session.h"
 
 /* Time-outs are multiplied by this, since on a busy machine time passes between a line with a
@@ -277,15 +277,6 @@ add_event(Request *request, SpecVerb kind)
     return event;
 }
 
-static const char *
-name_loss(const GError *error)
-{
-    if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN))
-        return "stolen";
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LOST);
-    return strstr(error->message, "connection") != NULL ? "terminated" : "lost";
-}
-
 static void
 on_lost(WebLocksLock *lock, const GError *error, gpointer data)
 {
@@ -294,7 +285,7 @@ on_lost(WebLocksLock *lock, const GError *error, gpointer data)
     g_assert_true(lock == request->lock);
     g_assert_false(web_locks_lock_get_held(lock));
     g_assert_cmpstr(request->lost, ==, NULL); /* notified only once */
-    request->lost = g_strdup(name_loss(error));
+    request->lost = g_strdup(loss_name(error));
     if (request->client != NULL)
         add_event(request, SPEC_RELEASED)->reason = g_strdup(request->lost);
 }
