@@ -14,6 +14,7 @@
 
 /* See ownership.h; and how often the lock is tried. */
 #define PATIENCE_SECS 5
+#define ENDING_SECS   10
 #define RETRY_MS      2
 #define RETRY_LATE_MS 50
 /* After this time ReleaseName is sent again if the connection had no room for it. */
@@ -147,13 +148,24 @@ wait_for_name(Server *server, int r)
         fail_for_name(server, r);
 }
 
+/* Whether the instance that has the lock can't be one that is ending. */
+static gboolean
+is_taken(const Server *server)
+{
+    const Ownership *self = server->ownership;
+    gint64 late_us = g_get_monotonic_time() - self->deadline_us;
+
+    return late_us > ENDING_SECS * (gint64)G_USEC_PER_SEC ||
+           sd_bus_get_name_creds(server->bus->connection, BUS_SERVICE_NAME, 0, NULL) >= 0;
+}
+
 static void
 wait_for_lock(Server *server)
 {
     Ownership *self = server->ownership;
     gboolean is_late = g_get_monotonic_time() > self->deadline_us;
 
-    if (is_late && self->predecessor == NULL)
+    if (is_late && self->predecessor == NULL && is_taken(server))
         lifecycle_fail(server, "another instance of %s uses the state in %s", BUS_SERVICE_NAME,
                        self->directory);
     else

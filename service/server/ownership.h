@@ -13,7 +13,9 @@
  *   - the name to one whose end the bus has not noticed yet. It is waited for PATIENCE_SECS;
  *   - the lock, which an instance releases last. It is waited for PATIENCE_SECS, and beyond that
  *     while the instance that had the name is connected to the bus, which can take long if it has
- *     been stopped.
+ *     been stopped. If nobody has the name, the lock is that of an instance that ends, which takes
+ *     up to 5 s itself: it is waited for ENDING_SECS more. That is less than the time for which a
+ *     bus waits for a service that it has started.
  *
  * An instance that loses the name while it starts ends. If the new owner ends before it serves, the
  * bus replies to its deferred calls with NoReply, and the old one, when it continues, takes the

@@ -539,7 +539,7 @@ class IdleExitRace(unittest.TestCase):
             try:
                 return self.client.result(serial)
             except DBusError as error:
-                self.assertEqual(error.short, 'InvalidState')
+                self.assertEqual(error.short, 'InvalidState', f'{error}; the bus wrote: {self.bus.log()}')
             self.refused += 1
             serial, = self.client.send_all([call()])
 
