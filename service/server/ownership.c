@@ -27,7 +27,6 @@ struct Ownership {
     gboolean replace;
     char *directory; /* NULL: no state */
     StateOptions options;
-    State *state; /* locked, while the name is requested */
     gboolean has_name;
     char *predecessor; /* unique name of the last owner of the name before us, if it is connected */
     gint64 deadline_us; /* of the wait */
@@ -55,7 +54,6 @@ ownership_free(Ownership *self)
     g_clear_handle_id(&self->release_again_id, g_source_remove);
     g_clear_pointer(&self->request_name, sd_bus_slot_unref);
     g_clear_pointer(&self->release_name, sd_bus_slot_unref);
-    g_clear_pointer(&self->state, state_free);
     g_free(self->predecessor);
     g_free(self->directory);
     g_free(self);
@@ -104,20 +102,19 @@ request_name(const Server *server)
 }
 
 static gboolean
-has_lock(const Ownership *self)
+has_lock(const Server *server)
 {
-    return self->directory == NULL || self->state != NULL;
+    return server->ownership->directory == NULL || server->state != NULL;
 }
 
 /* Returns FALSE, and logs the reason, if the lock can never be taken. */
 static gboolean
 try_lock(Server *server)
 {
-    Ownership *self = server->ownership;
     g_autoptr(GError) error = NULL;
 
-    if (!has_lock(self))
-        self->state = state_open(&self->options, &error);
+    if (!has_lock(server))
+        server->state = state_open(&server->ownership->options, &error);
     if (error != NULL)
         lifecycle_fail(server, "%s", error->message);
     return error == NULL;
@@ -141,7 +138,7 @@ wait_for_name(Server *server, int r)
     Ownership *self = server->ownership;
     gint64 left_us = self->deadline_us - g_get_monotonic_time();
 
-    g_clear_pointer(&self->state, state_free);
+    g_clear_pointer(&server->state, state_free);
     if (r == -EEXIST && left_us > 0)
         retry_in(server, (guint)(left_us / 1000) + 1);
     else
@@ -175,19 +172,18 @@ wait_for_lock(Server *server)
 static void
 try(Server *server)
 {
-    Ownership *self = server->ownership;
     int r = 0;
 
     if (!try_lock(server))
         return;
-    if (has_lock(self) || self->replace)
+    if (has_lock(server) || server->ownership->replace)
         r = request_name(server);
     if (r < 0)
         wait_for_name(server, r);
-    else if (!has_lock(self))
+    else if (!has_lock(server))
         wait_for_lock(server);
-    else if (self->state != NULL)
-        recovery_start(server, g_steal_pointer(&self->state));
+    else if (server->state != NULL)
+        recovery_start(server);
     else
         lifecycle_run(server);
 }

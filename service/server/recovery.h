@@ -24,11 +24,7 @@
 /* Sets the ids of the bus and of this boot. Blocks for an answer of the bus. */
 gboolean recovery_get_options(Server *server, StateOptions *options, GError **error);
 
-/* Begins the steps with `state`, which it takes: it becomes server->state. The rest happens in the
- * main loop, and then the service runs (lifecycle_run). If the state can't be read or written, the
- * service can't start (lifecycle_fail), everything remains in the state, and no client is notified.
- */
-void recovery_start(Server *server, State *state);
-
-/* Frees what recovery_start() has created, whether the steps are complete or not. */
-void recovery_free(Server *server);
+/* Begins the steps with `server->state`. The rest happens in the main loop, and then the service
+ * runs (lifecycle_run). If the state can't be read or written, the service can't start
+ * (lifecycle_fail), everything remains in the state, and no client is notified. */
+void recovery_start(Server *server);

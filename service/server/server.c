@@ -15,7 +15,6 @@
 #include "name-owner-changes.h"
 #include "notifications.h"
 #include "packet-socket.h"
-#include "recovery.h"
 #include "scheduler.h"
 #include "sd-bus-source.h"
 #include "sleep.h"
@@ -164,7 +163,6 @@ server_free(Server *server)
     g_clear_pointer(&server->bus_source, g_source_unref);
     /* First, since a successor may be waiting for its lock. And what ends below has not ended for
      * the clients. */
-    recovery_free(server);
     ownership_free(server->ownership);
     g_clear_pointer(&server->state, state_free);
     sleep_free(server);

@@ -29,7 +29,6 @@ typedef struct Lifecycle Lifecycle;
 typedef struct Ownership Ownership;
 typedef struct PacketSocket PacketSocket;
 typedef struct PacketSockets PacketSockets;
-typedef struct Recovery Recovery;
 typedef struct Sleep Sleep;
 typedef struct State State;
 typedef struct Watches Watches;
@@ -60,7 +59,6 @@ struct Server {
     State *state;         /* of state/state.c: the stored state; NULL: none */
     Lifecycle *lifecycle; /* these: of server/ */
     Ownership *ownership;
-    Recovery *recovery; /* NULL unless the state is being restored */
     Watches *watches;
     LateReplies *late_replies;
     ClusterCalls *cluster_calls; /* NULL if `cluster` is */

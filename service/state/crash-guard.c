@@ -11,61 +11,23 @@
 #define DEATHS_MAX    3
 #define DEATHS_WITHIN (10L * G_USEC_PER_SEC)
 
-/* More than one, so that a record remains left out if something else crashes too. */
-#define N_COUNTS 4
+/* How many are kept, so that a record remains left out if something else crashes too. */
+#define N_DEATHS 16
 
 /* GLib's fatal errors raise SIGTRAP. */
 static const int faults[] = {SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
 
 typedef struct {
     guint64 agent, id; /* 0: not at a record */
-    guint64 n_deaths;  /* 0: not used */
-    gint64 first_us;   /* monotonic time of the first of these */
-} CrashCount;
+    gint64 start_us;   /* monotonic time at which the process began; 0: not used */
+} Death;
 
 static struct {
-    char *path; /* NULL: there is no guard */
-    gint64 now_us;
-    CrashCount counts[N_COUNTS]; /* the contents of the file */
-    guint64 agent, id;           /* what is being restored */
+    char *path;             /* NULL: there is no guard */
+    Death deaths[N_DEATHS]; /* the contents of the file: the last ones */
+    Death next;             /* what is noted if this process crashes now */
     struct sigaction before[G_N_ELEMENTS(faults)];
 } guard;
-
-/* Returns the count of that record, otherwise the oldest one. */
-static CrashCount *
-find_count(guint64 agent, guint64 id)
-{
-    CrashCount *oldest = guard.counts;
-
-    for (guint i = 0; i < N_COUNTS; i++) {
-        CrashCount *count = &guard.counts[i];
-
-        if (count->n_deaths > 0 && count->agent == agent && count->id == id)
-            return count;
-        if (count->n_deaths == 0 || count->first_us < oldest->first_us)
-            oldest = count;
-    }
-    return oldest;
-}
-
-/* The time may be that of another boot. */
-static gboolean
-is_recent(const CrashCount *count)
-{
-    return guard.now_us >= count->first_us && guard.now_us - count->first_us <= DEATHS_WITHIN;
-}
-
-static void
-count_death(void)
-{
-    CrashCount *count = find_count(guard.agent, guard.id);
-
-    if (count->n_deaths > 0 && count->agent == guard.agent && count->id == guard.id &&
-        is_recent(count))
-        count->n_deaths++;
-    else
-        *count = (CrashCount){guard.agent, guard.id, 1, guard.now_us};
-}
 
 /* Only calls functions that a signal handler may call. The process then ends as it would have
  * without it. */
@@ -75,8 +37,9 @@ on_fault(int number)
     int fd = open(guard.path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
     if (fd >= 0) {
-        count_death();
-        if (write(fd, guard.counts, sizeof guard.counts) < 0)
+        memmove(guard.deaths, guard.deaths + 1, sizeof guard.deaths - sizeof guard.next);
+        guard.deaths[N_DEATHS - 1] = guard.next;
+        if (write(fd, guard.deaths, sizeof guard.deaths) < 0)
             unlink(guard.path);
         close(fd);
     }
@@ -94,9 +57,9 @@ crash_guard_begin(const char *path, gint64 now_us)
     crash_guard_end(FALSE);
     memset(&guard, 0, sizeof guard);
     guard.path = g_strdup(path);
-    guard.now_us = now_us;
-    if (fd >= 0 && read(fd, guard.counts, sizeof guard.counts) != sizeof guard.counts)
-        memset(guard.counts, 0, sizeof guard.counts);
+    guard.next.start_us = now_us;
+    if (fd >= 0 && read(fd, guard.deaths, sizeof guard.deaths) != sizeof guard.deaths)
+        memset(guard.deaths, 0, sizeof guard.deaths);
     if (fd >= 0)
         close(fd);
     for (guint i = 0; i < G_N_ELEMENTS(faults); i++)
@@ -106,12 +69,22 @@ crash_guard_begin(const char *path, gint64 now_us)
 gboolean
 crash_guard_skips(guint64 agent, guint64 id)
 {
-    const CrashCount *count = find_count(agent, id);
+    gint64 times[DEATHS_MAX] = {0}; /* of the last ones at this record */
 
-    if (count->n_deaths >= DEATHS_MAX && count->agent == agent && count->id == id)
-        return TRUE;
-    guard.agent = agent;
-    guard.id = id;
+    for (guint i = 0; i < N_DEATHS; i++) {
+        const Death *death = &guard.deaths[i];
+
+        if (death->start_us == 0 || death->agent != agent || death->id != id)
+            continue;
+        memmove(times, times + 1, sizeof times - sizeof times[0]);
+        times[DEATHS_MAX - 1] = death->start_us;
+        /* The times may be those of another boot. */
+        if (times[0] != 0 && times[0] <= death->start_us &&
+            death->start_us - times[0] <= DEATHS_WITHIN)
+            return TRUE;
+    }
+    guard.next.agent = agent;
+    guard.next.id = id;
     return FALSE;
 }
 

@@ -28,18 +28,13 @@ typedef struct {
     guint64 digest;    /* of these two and of the frame before */
 } FrameHead;
 
-/* What a frame ends with. The last byte tells a frame that was written to its end from one that was
- * not: after a kill in between there is a zero. */
-typedef struct {
-    guint8 digest[7];
-    guint8 mark;
-} FrameEnd;
-
+/* A frame ends with the digest of all that is before, and this as the last byte of that: it tells a
+ * frame that was written to its end from one that was not, where there is a zero. */
 #define FRAME_MARK 0xff
+#define END_BYTES  sizeof(guint64)
 
 G_STATIC_ASSERT(sizeof(LogHead) == 56);
 G_STATIC_ASSERT(sizeof(FrameHead) == 24);
-G_STATIC_ASSERT(sizeof(FrameEnd) == 8);
 
 /* ---- digests */
 
@@ -99,36 +94,43 @@ set_errno(GError **error, const char *path)
                 is_full ? "no space for the state: " : "", path, g_strerror(errno));
 }
 
-static gboolean
-lock_file(int fd)
+static void
+close_file(LogFile *file)
 {
-    struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (file->fd >= 0)
+        close(file->fd);
+    *file = (LogFile){.fd = -1};
+}
 
-    return fcntl(fd, F_OFD_SETLK, &range) == 0;
+/* It has what a predecessor has left. */
+static gboolean
+set_file(LogFile *file, int fd)
+{
+    struct stat status;
+
+    if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
+        if (fd >= 0)
+            close(fd);
+        return FALSE;
+    }
+    *file = (LogFile){fd, (gsize)status.st_size, (gsize)status.st_size};
+    return TRUE;
 }
 
 Log *
 log_open(const char *path, const guint8 *bus_id, const guint8 *boot_id, GError **error)
 {
     Log *log = g_new0(Log, 1);
-    struct stat status;
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
     log->path = g_strdup(path);
     log->spare_path = g_strdup_printf("%s.new", path);
-    log->can_allocate = TRUE;
     log->head = log_make_head(bus_id, boot_id);
-    log->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (log->fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
+    log->file.fd = log->spare.fd = -1;
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
         set_errno(error, path);
-    } else if (log->fd < 0 || fstat(log->fd, &status) < 0 || !S_ISREG(status.st_mode)) {
-        if (log->fd >= 0)
-            close(log->fd);
-        log->fd = -1;
+    else if (!set_file(&log->file, fd) || writer_lock_set(fd))
         return log;
-    } else if (lock_file(log->fd)) {
-        log->size = log->end = (gsize)status.st_size;
-        return log;
-    }
     log_free(log);
     return NULL;
 }
@@ -136,58 +138,18 @@ log_open(const char *path, const guint8 *bus_id, const guint8 *boot_id, GError *
 void
 log_free(Log *log)
 {
-    if (log->fd >= 0)
-        close(log->fd);
+    close_file(&log->file);
+    close_file(&log->spare);
     g_free(log->path);
     g_free(log->spare_path);
     g_free(log);
 }
 
-guint8 *
-log_read(const Log *log, gsize *out_size, const char **out_fault, GError **error)
-{
-    g_autofree guint8 *bytes = NULL;
-    gsize n_read = 0;
-    ssize_t r = 1;
-
-    if (log->fd < 0 || log->size > BYTES_MAX) {
-        *out_fault = log->fd < 0 ? "the state is damaged: it is no file"
-                                 : "the state is damaged: it is too long";
-        return NULL;
-    }
-    *out_fault = NULL;
-    bytes = g_try_malloc(log->size + 1);
-    while (bytes != NULL && n_read < log->size && r > 0) {
-        r = pread(log->fd, bytes + n_read, log->size - n_read, (off_t)n_read);
-        if (r < 0 && errno == EINTR)
-            r = 1;
-        else if (r > 0)
-            n_read += (gsize)r;
-    }
-    if (bytes == NULL || r < 0) {
-        g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOMEM, "the state cannot be read now: %s",
-                    bytes == NULL ? g_strerror(ENOMEM) : g_strerror(errno));
-        return NULL;
-    }
-    *out_size = n_read;
-    return g_steal_pointer(&bytes);
-}
-
 gboolean
 log_is_in_place(const Log *log)
 {
-    struct stat status;
-
-    return writer_lock_is_at(log->fd, log->path) &&
-           (log->spare_size == 0 || lstat(log->spare_path, &status) == 0);
-}
-
-gboolean
-log_exists(const Log *log)
-{
-    struct stat status;
-
-    return log->fd >= 0 || lstat(log->path, &status) == 0;
+    return writer_lock_is_at(log->file.fd, log->path) &&
+           (log->spare.fd < 0 || writer_lock_is_at(log->spare.fd, log->spare_path));
 }
 
 void
@@ -196,78 +158,65 @@ log_put_aside(Log *log, const char *path)
     remove(path); /* a file of another type would prevent the renaming */
     if (rename(log->path, path) < 0 && remove(log->path) < 0)
         g_warning("%s: %s", log->path, g_strerror(errno));
-    if (log->fd >= 0)
-        close(log->fd);
-    log->fd = -1;
-    log->size = log->end = 0;
+    close_file(&log->file);
+}
+
+void
+log_keep(Log *log, const char *path)
+{
+    remove(path);
+    if (link(log->path, path) < 0)
+        g_warning("%s: %s", path, g_strerror(errno));
+    close_file(&log->file);
 }
 
 /* ---- room */
 
-/* The spare file, locked. One that the service may not use, as one that has another name too, is
- * replaced. */
-static int
-open_spare(Log *log, GError **error)
+/* Opens the spare file, unless it is open and has its name. One that the service may not use, as
+ * one that has another name too, is replaced. Sets errno on failure. */
+static gboolean
+have_spare(Log *log)
 {
-    int fd = writer_lock_open_file(log->spare_path, NULL);
+    g_autoptr(GError) refusal = NULL;
     struct stat status;
+    int fd;
 
-    if (fd < 0) {
+    if (log->spare.fd >= 0 && fstat(log->spare.fd, &status) == 0 && status.st_nlink == 1 &&
+        status.st_uid == geteuid() && writer_lock_is_at(log->spare.fd, log->spare_path))
+        return TRUE;
+    close_file(&log->spare);
+    fd = writer_lock_open_file(log->spare_path, &refusal);
+    if (refusal != NULL) {
         remove(log->spare_path);
-        fd = writer_lock_open_file(log->spare_path, error);
-        if (fd < 0)
-            return -1;
+        fd = writer_lock_open_file(log->spare_path, NULL);
     }
-    if (fstat(fd, &status) < 0 || !lock_file(fd)) {
-        set_errno(error, log->spare_path);
-        close(fd);
-        return -1;
-    }
-    /* What is in a file that a predecessor has left is not known. */
-    if (log->spare_size == 0 || log->spare_end > (gsize)status.st_size)
-        log->spare_end = (gsize)status.st_size;
-    log->spare_size = (gsize)status.st_size;
-    return fd;
+    return set_file(&log->spare, fd);
 }
 
 static gboolean
-allocate(Log *log, int fd, gsize *size, gsize new_size)
+allocate(LogFile *file, gsize size)
 {
-    if (new_size <= *size)
+    if (size <= file->size)
         return TRUE;
-    /* Only the new part: fallocate() visits each page, even if it exists. */
-    if (log->can_allocate && fallocate(fd, 0, (off_t)*size, (off_t)(new_size - *size)) < 0) {
-        if (errno != EOPNOTSUPP && errno != ENOSYS)
-            return FALSE;
-        log->can_allocate = FALSE;
-    }
-    if (!log->can_allocate && ftruncate(fd, (off_t)new_size) < 0)
-        return FALSE;
-    *size = new_size;
-    return TRUE;
+    /* Only the new part, since each page is visited, even if it exists. */
+    errno = posix_fallocate(file->fd, (off_t)file->size, (off_t)(size - file->size));
+    if (errno == 0)
+        file->size = size;
+    return errno == 0;
 }
 
 gboolean
 log_reserve(Log *log, gsize size)
 {
-    gboolean has_room;
-    int fd;
-
-    if (size <= log->spare_size && (size <= log->size || log->fd < 0))
-        return TRUE;
-    if (size > BYTES_MAX || (fd = open_spare(log, NULL)) < 0)
-        return FALSE;
-    has_room = allocate(log, fd, &log->spare_size, size) &&
-               (log->fd < 0 || allocate(log, log->fd, &log->size, size));
-    close(fd);
-    return has_room;
+    return size <= BYTES_MAX && have_spare(log) && allocate(&log->spare, size) &&
+           (log->file.fd < 0 || allocate(&log->file, size));
 }
 
 gboolean
 log_fits(const Log *log, const GByteArray *frame)
 {
     /* The head of the next frame has to be in the part that this one knows. */
-    return log->end + frame->len + sizeof(FrameEnd) + sizeof(FrameHead) <= log->size;
+    return log->file.end + frame->len + END_BYTES + sizeof(FrameHead) <= log->file.size;
 }
 
 /* ---- writing */
@@ -314,25 +263,24 @@ log_seal(GByteArray *frame, guint64 previous, gsize file_size)
     gsize size = frame->len - sizeof(FrameHead);
     const FrameHead head = make_frame_head(previous, size, file_size);
     guint64 sum = digest(head.digest, frame->data + sizeof head, size);
-    FrameEnd end = {.mark = FRAME_MARK};
 
     memcpy(frame->data, &head, sizeof head);
-    memcpy(end.digest, &sum, sizeof end.digest);
-    g_byte_array_append(frame, (const guint8 *)&end, sizeof end);
+    g_byte_array_append(frame, (const guint8 *)&sum, sizeof sum);
+    frame->data[frame->len - 1] = FRAME_MARK;
     return sum;
 }
 
 gboolean
 log_append(Log *log, GByteArray *frame, GError **error)
 {
-    guint64 sum = log_seal(frame, log->digest, log->size);
+    guint64 sum = log_seal(frame, log->digest, log->file.size);
 
-    if (!write_fully(log->fd, frame->data, frame->len, log->end)) {
+    if (!write_fully(log->file.fd, frame->data, frame->len, log->file.end)) {
         set_errno(error, log->path);
         return FALSE;
     }
     log->digest = sum;
-    log->end += frame->len;
+    log->file.end += frame->len;
     return TRUE;
 }
 
@@ -340,55 +288,39 @@ log_append(Log *log, GByteArray *frame, GError **error)
 static gboolean
 exchange(Log *log)
 {
-    struct stat status;
+    const LogFile old = log->file;
 
-    if (renameat2(AT_FDCWD, log->spare_path, AT_FDCWD, log->path, RENAME_EXCHANGE) < 0) {
-        /* Not supported, or there is no file. */
-        log->spare_size = 0;
-        return rename(log->spare_path, log->path) == 0;
-    }
-    log->spare_size = log->size;
-    log->spare_end = log->end;
-    /* A file that has another name too stays as it is. */
-    if (log->fd < 0 || fstat(log->fd, &status) < 0 || status.st_nlink != 1) {
-        remove(log->spare_path);
-        log->spare_size = 0;
-    }
+    /* It fails if there is no file, and where it is not supported. */
+    if (renameat2(AT_FDCWD, log->spare_path, AT_FDCWD, log->path, RENAME_EXCHANGE) < 0 &&
+        rename(log->spare_path, log->path) < 0)
+        return FALSE;
+    log->file = log->spare;
+    log->spare = old;
+    have_spare(log); /* the old file may have no name now, or two */
     return TRUE;
 }
 
 gboolean
 log_replace(Log *log, GByteArray *frame, GError **error)
 {
-    gsize needed = sizeof log->head + frame->len + sizeof(FrameEnd) + sizeof(FrameHead);
-    int fd = open_spare(log, error);
-    gsize size, end, zeros_until;
+    gsize end = sizeof log->head + frame->len + END_BYTES;
+    LogFile *spare = &log->spare;
+    gsize zeros_until;
     guint64 sum;
 
-    if (fd < 0)
-        return FALSE;
-    if (!allocate(log, fd, &log->spare_size, needed))
-        goto failed;
-    size = log->spare_size;
-    sum = log_seal(frame, log->head.digest, size);
-    end = sizeof log->head + frame->len;
-    zeros_until = log->spare_end;
-    log->spare_end = MAX(end, zeros_until);
-    if (!write_fully(fd, &log->head, sizeof log->head, 0) ||
-        !write_fully(fd, frame->data, frame->len, sizeof log->head) ||
-        !write_zeros(fd, end, zeros_until) || !exchange(log))
-        goto failed;
-    if (log->fd >= 0)
-        close(log->fd);
-    log->fd = fd;
-    log->size = size;
-    log->end = end;
-    log->digest = sum;
-    return TRUE;
-
-failed:
+    if (have_spare(log) && allocate(spare, end + sizeof(FrameHead))) {
+        sum = log_seal(frame, log->head.digest, spare->size);
+        zeros_until = spare->end;
+        spare->end = MAX(end, zeros_until);
+        if (write_fully(spare->fd, &log->head, sizeof log->head, 0) &&
+            write_fully(spare->fd, frame->data, frame->len, sizeof log->head) &&
+            write_zeros(spare->fd, end, zeros_until) && exchange(log)) {
+            log->file.end = end;
+            log->digest = sum;
+            return TRUE;
+        }
+    }
     set_errno(error, log->spare_path);
-    close(fd);
     return FALSE;
 }
 
@@ -396,8 +328,8 @@ failed:
 
 static const char damaged[] = "the state is damaged: it is not what was written";
 
-const char *
-log_reader_begin(LogReader *reader, const LogHead *expected, const guint8 *bytes, gsize size)
+static const char *
+check_head(const LogHead *expected, const guint8 *bytes, gsize size)
 {
     guint32 lmdb;
     LogHead head;
@@ -416,60 +348,90 @@ log_reader_begin(LogReader *reader, const LogHead *expected, const guint8 *bytes
         return "the state is that of another bus";
     if (memcmp(head.boot_id, expected->boot_id, LOG_ID_BYTES) != 0)
         return "the state is from before the last boot";
-    *reader = (LogReader){bytes, size, sizeof head, head.digest};
     return NULL;
 }
 
+/* Whether what is behind the last frame, which ends at `end`, is what a kill leaves: only zeros, or
+ * the beginning of a frame, which would end at `torn_end`, and then zeros. */
 static gboolean
-is_zero(const LogReader *reader, gsize from)
+is_sound_end(const guint8 *bytes, gsize size, gsize end, gsize torn_end)
 {
-    const guint8 *bytes = reader->bytes + from;
-    gsize size = reader->size - from;
-
+    /* There is always a frame: a file gets its name after the first one is written. */
+    if (end == sizeof(LogHead) || torn_end > size)
+        return FALSE;
+    bytes += torn_end;
+    size -= torn_end;
     /* Each byte equals the next one. */
     return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
 }
 
-/* After the last frame: only zeros, or the beginning of a frame and then zeros. There is always a
- * frame, since a file gets its name after the first one is written. */
-static const char *
-end_reading(const LogReader *reader, gsize torn_until)
+const char *
+log_extract_records(const LogHead *expected, guint8 *bytes, gsize *size)
 {
-    gboolean is_sound = reader->position > sizeof(LogHead) && torn_until <= reader->size &&
-                        is_zero(reader, torn_until);
+    gsize position = sizeof(LogHead), n_records = 0, torn_end;
+    const char *fault = check_head(expected, bytes, *size);
+    guint64 sum = expected->digest;
 
-    return is_sound ? NULL : damaged;
+    if (fault != NULL)
+        return fault;
+    for (;;) {
+        gsize left = *size - position;
+        const guint8 *records;
+        FrameHead head;
+
+        torn_end = position + sizeof head;
+        if (left < sizeof head)
+            return damaged;
+        memcpy(&head, bytes + position, sizeof head);
+        if (head.digest != make_frame_head(sum, head.size, head.file_size).digest)
+            break;
+        left -= sizeof head;
+        if (head.file_size > *size || left < END_BYTES || head.size % 8 != 0 ||
+            head.size > left - END_BYTES)
+            return damaged;
+        records = bytes + position + sizeof head;
+        torn_end += head.size + END_BYTES - 1;
+        sum = digest(head.digest, records, head.size);
+        /* A frame of which all but the mark is there is as good as one with it. */
+        if (memcmp(records + head.size, &sum, sizeof sum - 1) != 0)
+            break;
+        memmove(bytes + n_records, records, head.size);
+        n_records += head.size;
+        position = torn_end + 1;
+    }
+    if (!is_sound_end(bytes, *size, position, torn_end))
+        return damaged;
+    *size = n_records;
+    return NULL;
 }
 
-const char *
-log_reader_next(LogReader *reader, const guint8 **out_records, gsize *out_size)
+guint8 *
+log_read(const Log *log, gsize *out_size, const char **out_fault, GError **error)
 {
-    gsize left = reader->size - reader->position;
-    const guint8 *bytes = reader->bytes + reader->position;
-    FrameHead head, expected;
-    gsize end;
-    guint64 sum;
+    const LogFile *file = &log->file;
+    g_autofree guint8 *bytes = NULL;
+    ssize_t r = 1;
 
-    *out_records = NULL;
-    if (left < sizeof head)
-        return damaged;
-    memcpy(&head, bytes, sizeof head);
-    expected = make_frame_head(reader->digest, head.size, head.file_size);
-    if (head.digest != expected.digest)
-        return end_reading(reader, reader->position + sizeof head);
-    left -= sizeof head;
-    if (head.file_size > reader->size || left < sizeof(FrameEnd) || head.size % 8 != 0 ||
-        head.size > left - sizeof(FrameEnd))
-        return damaged;
-    bytes += sizeof head;
-    end = reader->position + sizeof head + head.size + sizeof(FrameEnd);
-    sum = digest(head.digest, bytes, head.size);
-    /* A frame of which all but the mark is there is as good as one with it. */
-    if (memcmp(bytes + head.size, &sum, sizeof((FrameEnd *)0)->digest) != 0)
-        return end_reading(reader, end - 1);
-    *out_records = bytes;
-    *out_size = head.size;
-    reader->position = end;
-    reader->digest = sum;
-    return NULL;
+    *out_size = 0;
+    *out_fault = NULL;
+    if (file->fd < 0 || file->size > BYTES_MAX) {
+        *out_fault = file->fd < 0 ? "the state is damaged: it is no file"
+                                  : "the state is damaged: it is too long";
+        return NULL;
+    }
+    bytes = g_try_malloc(file->size + 1);
+    while (bytes != NULL && *out_size < file->size && r > 0) {
+        r = pread(file->fd, bytes + *out_size, file->size - *out_size, (off_t)*out_size);
+        if (r < 0 && errno == EINTR)
+            r = 1;
+        else if (r > 0)
+            *out_size += (gsize)r;
+    }
+    if (bytes == NULL || r < 0) {
+        g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOMEM, "the state cannot be read now: %s",
+                    bytes == NULL ? g_strerror(ENOMEM) : g_strerror(errno));
+        return NULL;
+    }
+    *out_fault = log_extract_records(&log->head, bytes, out_size);
+    return *out_fault == NULL ? g_steal_pointer(&bytes) : NULL;
 }

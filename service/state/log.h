@@ -13,8 +13,8 @@
  *
  * The file never grows by a frame: room is allocated before (fallocate). A second file of the same
  * size, `PATH.new`, is there to replace the first: one frame that has everything is written into
- * it, and then the names are exchanged. So to replace the file never fails for lack of space. Where
- * there is no fallocate(), as on some file systems that are not in memory, both can fail.
+ * it, and then the names are exchanged. So to replace the file never fails for lack of space. On a
+ * file system that can't allocate in advance, both can fail.
  *
  * Both files are locked while a process writes them. */
 
@@ -33,16 +33,18 @@ typedef struct {
 } LogHead;
 
 typedef struct {
+    int fd;     /* -1: there is none that can be used */
+    gsize size; /* including the zeros */
+    gsize end;  /* there are only zeros after it */
+} LogFile;
+
+typedef struct {
     char *path;
     char *spare_path;
     LogHead head;
-    int fd;           /* -1: there is no file, or none that can be read */
-    gsize size;       /* of the file, including the zeros */
-    gsize end;        /* of the last frame */
-    guint64 digest;   /* of the last frame */
-    gsize spare_size; /* 0: there may be no spare file */
-    gsize spare_end;  /* there are only zeros after it */
-    gboolean can_allocate;
+    LogFile file;
+    LogFile spare;
+    guint64 digest; /* of the last frame */
 } Log;
 
 /* Opens and locks the file, if it is there. NULL without an error: another process has locked it.
@@ -50,18 +52,17 @@ typedef struct {
 Log *log_open(const char *path, const guint8 *bus_id, const guint8 *boot_id, GError **error);
 void log_free(Log *log);
 
-/* Reads the whole file. Returns its bytes, owned. NULL: with an error if that is not possible now,
- * for lack of memory for instance; with `*out_fault` if it is no file that log_open() could have
- * written. */
+/* Reads the whole file. Returns the records of all frames, owned. NULL: with an error if that is
+ * not possible now, for lack of memory for instance; with `*out_fault` if it is no file that
+ * log_open() could have written. */
 guint8 *log_read(const Log *log, gsize *out_size, const char **out_fault, GError **error);
 
-/* Whether there is a file, or something else with its name. */
-gboolean log_exists(const Log *log);
-
-/* Renames the file to `path`: there is none then. */
+/* Rename the file to `path`, so that there is none; give it this name too, and not write it again.
+ */
 void log_put_aside(Log *log, const char *path);
+void log_keep(Log *log, const char *path);
 
-/* Makes room for `size` bytes in both files. */
+/* Makes room for `size` bytes in both files. The spare file is created if it is not there. */
 gboolean log_reserve(Log *log, gsize size);
 
 /* Whether a frame can be appended. */
@@ -74,26 +75,13 @@ void log_begin_frame(GByteArray *frame);
 gboolean log_append(Log *log, GByteArray *frame, GError **error);
 gboolean log_replace(Log *log, GByteArray *frame, GError **error);
 
-/* Whether the file still has its name, and the spare file is there if there was one. */
+/* Whether the file still has its name, and the spare file if there is one. */
 gboolean log_is_in_place(const Log *log);
 
 /* The head of a file, and what ends a frame: returns the digest, which the next frame continues. */
 LogHead log_make_head(const guint8 *bus_id, const guint8 *boot_id);
 guint64 log_seal(GByteArray *frame, guint64 previous, gsize file_size);
 
-/* ---- reading what log_read() has returned, or any other bytes */
-
-typedef struct {
-    const guint8 *bytes;
-    gsize size;
-    gsize position;
-    guint64 digest;
-} LogReader;
-
-/* Returns why a file can't be used, or NULL. Checks its head, and all frames if `reader` is read
- * until its end. `head` has the ids that are expected. */
-const char *
-log_reader_begin(LogReader *reader, const LogHead *head, const guint8 *bytes, gsize size);
-
-/* Goes to the next frame; `*out_records` is NULL after the last one. */
-const char *log_reader_next(LogReader *reader, const guint8 **out_records, gsize *out_size);
+/* Of any bytes as those of a file: returns why they can't be used, or NULL. Then they begin with
+ * the records of all frames, which have `*size` bytes. `head` has the ids that are expected. */
+const char *log_extract_records(const LogHead *head, guint8 *bytes, gsize *size);

@@ -37,6 +37,7 @@ typedef struct {
 G_STATIC_ASSERT(sizeof(Record) == 24);
 G_STATIC_ASSERT(sizeof(AgentRecord) == 48);
 G_STATIC_ASSERT(sizeof(RequestRecord) == 80);
+G_STATIC_ASSERT(sizeof(RequestRecord) + 3 + 7 <= RECORD_REQUEST_BYTES);
 
 static gsize
 round_up(gsize size)
@@ -99,12 +100,6 @@ record_put_agent(GByteArray *frame, const Agent *agent)
     put_string(next, identity->app_id, record.app_id_length);
 }
 
-gsize
-record_request_size(gsize n_text_bytes)
-{
-    return round_up(sizeof(RequestRecord) + n_text_bytes + 3);
-}
-
 void
 record_put_request(GByteArray *frame, const LockRequest *request)
 {
@@ -126,8 +121,8 @@ record_put_request(GByteArray *frame, const LockRequest *request)
     };
     guint8 *next;
 
-    record.record.size = (guint32)record_request_size((gsize)record.bucket_length +
-                                                      record.name_length + record.why_length);
+    record.record.size = (guint32)round_up(sizeof record + record.bucket_length +
+                                           record.name_length + record.why_length + 3);
     next = append(frame, record.record.size);
     memcpy(next, &record, sizeof record);
     next = put_string(next + sizeof record, bucket, record.bucket_length);

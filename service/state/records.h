@@ -37,10 +37,9 @@ void record_put(GByteArray *frame, RecordKind kind, guint64 agent, guint64 numbe
 void record_put_agent(GByteArray *frame, const Agent *agent);
 void record_put_request(GByteArray *frame, const LockRequest *request);
 
-/* The size of the record of an agent, and that of a request with these bytes of strings, at most.
- */
+/* The size of the record of an agent, and the most that a request's has besides its strings. */
 gsize record_agent_size(const Agent *agent);
-gsize record_request_size(gsize n_text_bytes);
+#define RECORD_REQUEST_BYTES 96
 
 /* As a GCompareFunc for pointers to records of requests: in the order in which they were made in a
  * bucket. */

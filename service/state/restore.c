@@ -11,16 +11,11 @@
 #include "principal.h"
 #include "records.h"
 
-static const char inconsistent[] = "the state is inconsistent";
-
 typedef struct {
     UserAgent *user_agent;
     GHashTable *agents;   /* of &AgentMark.number -> Agent, owned */
-    GHashTable *by_name;  /* of Agent.client_id */
     GHashTable *requests; /* of Record, by agent and id: the last one of each live request */
-    StateNumbers numbers;
-    StateLost lost;
-    gpointer data;
+    Restored *restored;
 } Restore;
 
 /* ---- the records, in the order in which they were written */
@@ -45,13 +40,14 @@ static gboolean
 restore_agent(Restore *self, const Record *record)
 {
     Agent *agent = g_hash_table_lookup(self->agents, &record->agent);
+    StateNumbers *numbers = &self->restored->numbers;
     PrincipalIdentity identity;
     Principal *principal;
     const char *client_id;
     guint32 pid;
 
     if (!record_read_agent(record, &identity, &client_id, &pid) || record->agent == 0 ||
-        record->agent > G_MAXINT64 || g_hash_table_lookup(self->by_name, client_id) != agent)
+        record->agent > G_MAXINT64 || (agent != NULL && !g_str_equal(agent->client_id, client_id)))
         return FALSE;
     if (agent == NULL) {
         principal = principal_get(self->user_agent, &identity);
@@ -60,66 +56,49 @@ restore_agent(Restore *self, const Record *record)
         agent->pid = pid;
         agent->mark.number = record->agent;
         g_hash_table_insert(self->agents, &agent->mark.number, agent);
-        g_hash_table_insert(self->by_name, agent->client_id, agent);
-        self->numbers.last_agent = MAX(self->numbers.last_agent, record->agent);
+        numbers->last_agent = MAX(numbers->last_agent, record->agent);
     }
     agent->last_id = agent->mark.id_ceiling = record->number;
     return TRUE;
 }
 
 static gboolean
-forget_agent(Restore *self, const Record *record)
-{
-    const Agent *agent = g_hash_table_lookup(self->agents, &record->agent);
-
-    if (agent == NULL)
-        return FALSE;
-    g_hash_table_remove(self->by_name, agent->client_id);
-    return g_hash_table_remove(self->agents, &record->agent);
-}
-
-static gboolean
 take_record(Restore *self, const Record *record)
 {
+    StateNumbers *numbers = &self->restored->numbers;
+
     switch (record->kind) {
     case RECORD_AGENT:
         return restore_agent(self, record);
     case RECORD_AGENT_GONE:
-        return forget_agent(self, record);
+        return g_hash_table_remove(self->agents, &record->agent);
     case RECORD_REQUEST:
         g_hash_table_add(self->requests, (gpointer)record);
         return TRUE;
     case RECORD_REQUEST_ENDED:
         return g_hash_table_remove(self->requests, record);
     case RECORD_LEASE:
-        self->numbers.deadline_us = (gint64)record->number;
-        return self->numbers.deadline_us >= 0;
+        numbers->deadline_us = (gint64)record->number;
+        return numbers->deadline_us >= 0;
     case RECORD_TOKENS:
         if (record->number > G_MAXINT64)
             return FALSE;
-        self->numbers.token_ceiling = record->number;
+        numbers->token_ceiling = record->number;
         return TRUE;
     default:
         return FALSE;
     }
 }
 
-static const char *
-take_frames(Restore *self, LogReader *reader)
+static gboolean
+take_records(Restore *self, const guint8 *bytes, gsize size)
 {
-    const char *fault;
-    const guint8 *bytes;
-    gsize size;
+    const Record *record;
 
-    while ((fault = log_reader_next(reader, &bytes, &size)) == NULL && bytes != NULL) {
-        while (size > 0) {
-            const Record *record = record_next(&bytes, &size);
-
-            if (record == NULL || !take_record(self, record))
-                return inconsistent;
-        }
-    }
-    return fault;
+    while (size > 0)
+        if ((record = record_next(&bytes, &size)) == NULL || !take_record(self, record))
+            return FALSE;
+    return TRUE;
 }
 
 /* ---- the live requests */
@@ -136,7 +115,11 @@ restore_request(Restore *self, const Record *record)
     if (agent == NULL || !record_read_request(record, &bucket, &name, &stored))
         return FALSE;
     if (crash_guard_skips(record->agent, record->number)) {
-        self->lost(agent, bucket, name, &stored, self->data);
+        self->restored->lost.agent = agent;
+        self->restored->lost.id = stored.id;
+        self->restored->lost.mode = stored.mode;
+        self->restored->lost.bucket = bucket;
+        self->restored->lost.name = name;
         return TRUE;
     }
     manager = lock_manager_get(agent->principal, bucket);
@@ -154,83 +137,86 @@ compare_ids(gconstpointer a, gconstpointer b, gpointer data)
     return (x > y) - (x < y);
 }
 
-/* In the order in which they were made in each bucket; then those of each agent in the order of its
- * own requests, whichever buckets they are in. */
+/* In the order in which they were made in each bucket. */
 static gboolean
 restore_requests(Restore *self)
 {
     guint n_records;
     g_autofree gpointer *records = g_hash_table_get_keys_as_array(self->requests, &n_records);
-    GHashTableIter iter;
-    Agent *agent;
 
     qsort(records, n_records, sizeof *records, record_compare_sequences);
     for (guint i = 0; i < n_records; i++)
         if (!restore_request(self, records[i]))
             return FALSE;
     crash_guard_skips(0, 0);
-    g_hash_table_iter_init(&iter, self->agents);
-    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&agent))
-        g_queue_sort(&agent->requests, compare_ids, NULL);
     return TRUE;
 }
 
-/* Ends the requests that were restored; the agents end with the table. */
-static void
-undo(Restore *self)
+/* Lists the agents, each of which is another client, with their requests in the order of its own,
+ * whichever buckets they are in. */
+static gboolean
+list_agents(Restore *self)
 {
-    GHashTableIter iter;
-    LockRequest *request;
-    Agent *agent;
+    g_autoptr(GHashTable) names = g_hash_table_new(g_str_hash, g_str_equal);
+    gboolean are_different = TRUE;
 
-    g_hash_table_iter_init(&iter, self->agents);
-    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&agent))
-        while ((request = g_queue_peek_head(&agent->requests)) != NULL)
-            lock_manager_end_request(request->queue->manager, request, EFFECT_LOST);
-    effects_clear(&self->user_agent->effects);
+    for (const GList *link = self->user_agent->agents.head; link != NULL; link = link->next) {
+        Agent *agent = link->data;
+
+        g_queue_sort(&agent->requests, compare_ids, NULL);
+        g_ptr_array_add(self->restored->agents, agent_ref(agent));
+        are_different = g_hash_table_add(names, agent->client_id) && are_different;
+    }
+    return are_different;
 }
 
-static GPtrArray *
-ref_agents(const UserAgent *user_agent)
-{
-    GPtrArray *agents = g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref);
-
-    for (const GList *link = user_agent->agents.head; link != NULL; link = link->next)
-        g_ptr_array_add(agents, agent_ref(link->data));
-    return agents;
-}
-
-GPtrArray *
-restore_all(UserAgent *user_agent,
-            LogReader *reader,
-            StateLost lost,
-            gpointer data,
-            StateNumbers *out_numbers,
-            const char **out_fault)
+gboolean
+restore_all(Restored *restored, UserAgent *user_agent, guint8 *records, gsize size)
 {
     Restore self = {
         .user_agent = user_agent,
         .agents =
             g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, (GDestroyNotify)agent_unref),
-        .by_name = g_hash_table_new(g_str_hash, g_str_equal),
         .requests = g_hash_table_new(hash_record, is_same_record),
-        .lost = lost,
-        .data = data,
+        .restored = restored,
     };
-    GPtrArray *agents = NULL;
+    gboolean is_consistent;
 
-    *out_fault = take_frames(&self, reader);
-    if (*out_fault == NULL || *out_fault == inconsistent)
-        user_agent_retire_token(user_agent, self.numbers.token_ceiling);
-    if (*out_fault == NULL && !restore_requests(&self))
-        *out_fault = inconsistent;
-    if (*out_fault == NULL)
-        agents = ref_agents(user_agent);
-    else
-        undo(&self);
-    g_hash_table_unref(self.by_name);
+    *restored = (Restored){
+        .records = records,
+        .agents = g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref),
+    };
+    is_consistent = take_records(&self, records, size);
+    user_agent_retire_token(user_agent, restored->numbers.token_ceiling);
+    is_consistent = is_consistent && restore_requests(&self);
+    is_consistent = list_agents(&self) && is_consistent;
     g_hash_table_unref(self.agents);
     g_hash_table_unref(self.requests);
-    *out_numbers = self.numbers;
-    return agents;
+    if (!is_consistent) {
+        restored_undo(restored, user_agent);
+        g_ptr_array_set_size(restored->agents, 0);
+        restored->numbers = (StateNumbers){0};
+    }
+    return is_consistent;
+}
+
+void
+restored_undo(const Restored *restored, UserAgent *user_agent)
+{
+    LockRequest *request;
+
+    for (guint i = 0; i < restored->agents->len; i++) {
+        Agent *agent = restored->agents->pdata[i];
+
+        while ((request = g_queue_peek_head(&agent->requests)) != NULL)
+            lock_manager_end_request(request->queue->manager, request, EFFECT_LOST);
+    }
+    effects_clear(&user_agent->effects);
+}
+
+void
+restored_clear(Restored *restored)
+{
+    g_clear_pointer(&restored->agents, g_ptr_array_unref);
+    g_clear_pointer(&restored->records, g_free);
 }

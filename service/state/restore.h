@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Creates agents and requests of the core from the frames that were read. Either all are restored
- * or, if the file is damaged or its records contradict each other, none. */
+/* Creates agents and requests of the core from the records that were read. Either all are restored
+ * or, if the records contradict each other, none. */
 
 #pragma once
 
 #include <glib.h>
 
-#include "log.h"
+#include "lock-mode.h"
 #include "user-agent.h"
 
 /* What the records have besides agents and requests. */
@@ -18,14 +18,26 @@ typedef struct {
     gint64 deadline_us;    /* of the cluster's lease (CLOCK_BOOTTIME); 0: none */
 } StateNumbers;
 
-/* Called for a request that is not restored. There is at most one. */
-typedef void (*StateLost)(
-    Agent *agent, const char *bucket, const char *name, const LockRequest *stored, gpointer data);
+typedef struct {
+    guint8 *records;   /* owned */
+    GPtrArray *agents; /* of Agent, owned */
+    StateNumbers numbers;
 
-/* Returns new references to the agents, or NULL and why nothing was restored. */
-GPtrArray *restore_all(UserAgent *user_agent,
-                       LogReader *reader,
-                       StateLost lost,
-                       gpointer data,
-                       StateNumbers *out_numbers,
-                       const char **out_fault);
+    /* The request that is not restored, if any. */
+    struct {
+        Agent *agent; /* NULL: none; otherwise it is in `agents` */
+        guint64 id;
+        LockMode mode;
+        const char *bucket; /* in the records */
+        const char *name;   /* likewise */
+    } lost;
+} Restored;
+
+/* Restores records, which are owned by `restored` from now on. Returns FALSE if nothing was
+ * restored; tokens that were issued are not issued again nevertheless. */
+gboolean restore_all(Restored *restored, UserAgent *user_agent, guint8 *records, gsize size);
+
+/* Ends the requests of restored agents, without a trace, if the service can't start. */
+void restored_undo(const Restored *restored, UserAgent *user_agent);
+
+void restored_clear(Restored *restored);

@@ -25,7 +25,7 @@
 #define TOKEN_BLOCK 1000
 
 /* An upper bound of the bytes that a request adds to a file besides those of its strings: its
- * record, that of its agent, and the numbers. */
+ * record, and that of its agent. */
 #define REQUEST_BYTES 1024UL
 
 /* An upper bound of the bytes in a file besides those of agents and requests. */
@@ -39,10 +39,8 @@
 
 struct State {
     char *directory;
-    char *path;
-    char *aside_path;
+    char *base; /* of the paths of the files */
     char *lock_path;
-    char *guard_path;
     int lock_fd;
     Log *log;
     Vanished *vanished;
@@ -50,8 +48,7 @@ struct State {
     StateNumbers numbers;  /* those in the file */
     gint64 deadline_us;    /* of the cluster's lease; 0: none */
     guint64 max_token;     /* that was given */
-    gsize live_bytes;      /* of the records of all agents and live requests in the file */
-    gsize added_bytes;     /* that the turn adds, at most */
+    gsize agent_bytes;     /* of the records of all agents that have one or get one in this turn */
     gsize grow_at;         /* what the file has room for, with enough for what is over */
     gsize compact_at;      /* the file is not replaced before it has this size */
     GPtrArray *requests;   /* of LockRequest: those that changed in this turn */
@@ -76,18 +73,17 @@ state_open(const StateOptions *options, GError **error)
 {
     State *self = g_new0(State, 1);
     g_autofree char *bus = id_to_string(options->bus_id);
+    g_autofree char *path = g_strdup_printf("%s/%s.state", options->directory, bus);
 
     self->directory = g_strdup(options->directory);
-    self->path = g_strdup_printf("%s/%s.state", self->directory, bus);
-    self->aside_path = g_strdup_printf("%s.aside", self->path);
-    self->lock_path = g_strdup_printf("%s/%s.lock", self->directory, bus);
-    self->guard_path = g_strdup_printf("%s/%s.crash-guard", self->directory, bus);
+    self->base = g_strdup_printf("%s/%s", self->directory, bus);
+    self->lock_path = g_strdup_printf("%s.lock", self->base);
     self->requests = g_ptr_array_new_with_free_func((GDestroyNotify)lock_request_unref);
     self->agents = g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref);
     self->frame = g_byte_array_new();
     self->lock_fd = writer_lock_take(self->directory, self->lock_path, error);
     if (self->lock_fd >= 0)
-        self->log = log_open(self->path, options->bus_id, options->boot_id, error);
+        self->log = log_open(path, options->bus_id, options->boot_id, error);
     if (self->log != NULL)
         return self;
     state_free(self);
@@ -107,81 +103,46 @@ state_free(State *self)
     g_ptr_array_unref(self->requests);
     g_ptr_array_unref(self->agents);
     g_byte_array_unref(self->frame);
-    g_free(self->path);
-    g_free(self->aside_path);
+    g_free(self->base);
     g_free(self->lock_path);
-    g_free(self->guard_path);
     g_free(self->directory);
     g_free(self);
 }
 
 /* ---- restoring */
 
-typedef struct {
-    const State *state;
-    const guint8 *bytes; /* of the file */
-    gsize size;
-    StateLost lost;
-    gpointer data;
-} LostRequest;
-
-/* Keeps a copy of the file, since the request is not in the new one. */
-static void
-leave_out_request(
-    Agent *agent, const char *bucket, const char *name, const LockRequest *stored, gpointer data)
+gboolean
+state_restore(State *self, UserAgent *user_agent, Restored *restored, GError **error)
 {
-    const LostRequest *self = data;
-    const char *path = self->state->aside_path;
-    g_autoptr(GError) error = NULL;
-
-    g_warning("restoring a request has crashed the service three times; the request is lost, and "
-              "the state is kept as %s",
-              path);
-    remove(path);
-    if (!g_file_set_contents_full(path, (const char *)self->bytes, (gssize)self->size,
-                                  G_FILE_SET_CONTENTS_NONE, 0600, &error))
-        g_warning("%s", error->message);
-    self->lost(agent, bucket, name, stored, self->data);
-}
-
-GPtrArray *
-state_restore(State *self, UserAgent *user_agent, StateLost lost, gpointer data, GError **error)
-{
-    LostRequest lost_request = {self, NULL, 0, lost, data};
-    g_autofree guint8 *bytes = NULL;
-    GPtrArray *agents = NULL;
+    const char *path = self->log->path;
+    g_autofree char *aside_path = g_strdup_printf("%s.aside", path);
+    g_autofree char *guard_path = g_strdup_printf("%s.crash-guard", self->base);
+    gboolean is_there = g_file_test(path, G_FILE_TEST_EXISTS | G_FILE_TEST_IS_SYMLINK);
     const char *fault = NULL;
-    LogReader reader;
+    guint8 *records = NULL;
     gsize size = 0;
 
-    crash_guard_begin(self->guard_path, user_agent->now_us);
-    if (!log_exists(self->log))
-        return g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref);
-    if (crash_guard_skips(0, 0))
+    crash_guard_begin(guard_path, user_agent->now_us);
+    if (is_there && crash_guard_skips(0, 0))
         fault = "restoring the state has crashed the service three times";
-    else if ((bytes = log_read(self->log, &size, &fault, error)) == NULL && fault == NULL)
-        return NULL;
-    lost_request.bytes = bytes;
-    lost_request.size = size;
-    if (fault == NULL)
-        fault = log_reader_begin(&reader, &self->log->head, bytes, size);
-    if (fault == NULL)
-        agents = restore_all(user_agent, &reader, leave_out_request, &lost_request, &self->numbers,
-                             &fault);
-    if (agents != NULL) {
-        self->deadline_us = self->numbers.deadline_us;
-        return agents;
+    else if (is_there)
+        records = log_read(self->log, &size, &fault, error);
+    if (!restore_all(restored, user_agent, records, records != NULL ? size : 0))
+        fault = "the state is inconsistent";
+    if (is_there && records == NULL && fault == NULL)
+        return FALSE;
+    self->numbers = restored->numbers;
+    self->deadline_us = self->numbers.deadline_us;
+    if (fault != NULL) {
+        g_warning("%s; starting without it; it is renamed to %s", fault, aside_path);
+        log_put_aside(self->log, aside_path);
+    } else if (restored->lost.agent != NULL) {
+        g_warning("restoring a request has crashed the service three times; the request is lost, "
+                  "and the state is kept as %s",
+                  aside_path);
+        log_keep(self->log, aside_path);
     }
-    g_warning("%s; starting without it; it is renamed to %s", fault, self->aside_path);
-    log_put_aside(self->log, self->aside_path);
-    self->numbers = (StateNumbers){0};
-    return g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref);
-}
-
-gint64
-state_get_deadline_us(const State *self)
-{
-    return self->deadline_us;
+    return TRUE;
 }
 
 void
@@ -200,81 +161,48 @@ get_token(const LockRequest *request)
     return request->queue->manager->clustered ? 0 : request->token;
 }
 
-static gsize
-get_request_size(const LockRequest *request)
-{
-    return record_request_size(lock_request_get_text_bytes(request));
-}
-
 /* Tokens above the ceiling are reserved before any of them is sent. */
 static void
-put_tokens(State *self)
+put_numbers(State *self)
 {
     if (self->max_token > self->numbers.token_ceiling)
         self->numbers.token_ceiling = self->max_token + TOKEN_BLOCK;
-    record_put(self->frame, RECORD_TOKENS, 0, self->numbers.token_ceiling);
-}
-
-static void
-put_deadline(State *self)
-{
     self->numbers.deadline_us = self->deadline_us;
+    record_put(self->frame, RECORD_TOKENS, 0, self->numbers.token_ceiling);
     record_put(self->frame, RECORD_LEASE, 0, (guint64)self->deadline_us);
-}
-
-static void
-put_agent(State *self, Agent *agent)
-{
-    if (agent->mark.number == 0) {
-        agent->mark.number = ++self->numbers.last_agent;
-        self->live_bytes += record_agent_size(agent);
-    }
-    record_put_agent(self->frame, agent);
 }
 
 static void
 put_request(State *self, LockRequest *request)
 {
-    guint begin = self->frame->len;
-
     record_put_request(self->frame, request);
-    if (!request->is_stored)
-        self->live_bytes += self->frame->len - begin;
     request->is_stored = TRUE;
 }
 
 /* ---- writing everything */
-
-static void
-put_all_of_agent(State *self, const Agent *agent)
-{
-    record_put_agent(self->frame, agent);
-    self->live_bytes += record_agent_size(agent);
-    for (const GList *link = agent->requests.head; link != NULL; link = link->next) {
-        LockRequest *request = link->data;
-
-        if (request->undecided != UNDECIDED_NONE)
-            continue;
-        request->is_stored = FALSE;
-        put_request(self, request);
-        self->max_token = MAX(self->max_token, get_token(request));
-    }
-}
 
 /* A frame that has everything. */
 static void
 put_all(State *self)
 {
     log_begin_frame(self->frame);
-    self->live_bytes = 0;
+    self->agent_bytes = 0;
     for (const GList *link = self->user_agent->agents.head; link != NULL; link = link->next) {
         const Agent *agent = link->data;
 
-        if (agent->mark.number != 0 && !agent->terminated)
-            put_all_of_agent(self, agent);
+        if (agent->mark.number == 0 || agent->terminated)
+            continue;
+        record_put_agent(self->frame, agent);
+        self->agent_bytes += record_agent_size(agent);
+        for (const GList *each = agent->requests.head; each != NULL; each = each->next) {
+            LockRequest *request = each->data;
+
+            self->max_token = MAX(self->max_token, get_token(request));
+            if (request->undecided == UNDECIDED_NONE)
+                put_request(self, request);
+        }
     }
-    put_tokens(self);
-    put_deadline(self);
+    put_numbers(self);
 }
 
 static gboolean
@@ -302,16 +230,26 @@ write_all(State *self, GError **error)
 static gsize
 get_room(const Log *log)
 {
-    gsize size = MIN(log->size, log->spare_size);
+    gsize size = MIN(log->file.size, log->spare.size);
 
     return size > FILE_BYTES ? (size - FILE_BYTES) / 5 * 4 : 0;
+}
+
+/* Of all agents and live requests, at most. */
+static gsize
+get_live_bytes(const State *self)
+{
+    const guint32 *n = self->user_agent->total->n;
+
+    return self->agent_bytes + (gsize)n[CHARGE_REQUEST] * RECORD_REQUEST_BYTES +
+           n[CHARGE_TEXT_BYTE];
 }
 
 void
 state_reserve(State *self, gsize n_bytes)
 {
     const guint32 *max = self->user_agent->limits.max;
-    gsize needed = self->live_bytes + self->added_bytes + REQUEST_BYTES;
+    gsize needed = get_live_bytes(self) + REQUEST_BYTES;
     gsize with_ahead = needed + AHEAD_BYTES;
     gsize room;
 
@@ -352,9 +290,8 @@ write_again(gpointer data)
     gboolean has_lock = writer_lock_is_at(self->lock_fd, self->lock_path);
     g_autoptr(GError) error = NULL;
 
-    if (has_lock && writer_lock_is_at(self->log->fd, self->path)) {
-        self->log->spare_size = 0; /* only the spare file is missing */
-        state_reserve(self, 0);
+    if (has_lock && writer_lock_is_at(self->log->file.fd, self->log->path)) {
+        log_reserve(self->log, self->log->file.size); /* only the spare file is missing */
         return;
     }
     g_warning("files of the state in %s were removed; they are written again", self->directory);
@@ -373,6 +310,8 @@ write_again(gpointer data)
 gboolean
 state_begin(State *self, UserAgent *user_agent, GError **error)
 {
+    gsize live_bytes;
+
     self->user_agent = user_agent;
     self->numbers.token_ceiling = user_agent->token_clock;
     put_all(self);
@@ -380,7 +319,8 @@ state_begin(State *self, UserAgent *user_agent, GError **error)
     if (replace(self, error)) {
         /* The file that was replaced is the spare one now, if there was one. */
         state_reserve(self, 0);
-        if (get_room(self->log) >= (self->live_bytes > 0 ? self->live_bytes : AHEAD_BYTES)) {
+        live_bytes = get_live_bytes(self);
+        if (get_room(self->log) >= (live_bytes > 0 ? live_bytes : AHEAD_BYTES)) {
             self->vanished = vanished_watch(self->directory, is_in_place, write_again, self);
             return TRUE;
         }
@@ -399,7 +339,8 @@ note_agent(State *self, Agent *agent)
     if (agent->mark.is_noted)
         return;
     agent->mark.is_noted = TRUE;
-    self->added_bytes += REQUEST_BYTES;
+    if (agent->mark.number == 0)
+        self->agent_bytes += record_agent_size(agent);
     g_ptr_array_add(self->agents, agent_ref(agent));
 }
 
@@ -416,8 +357,6 @@ state_note_request(State *self, LockRequest *request)
     if (request->is_noted)
         return;
     request->is_noted = TRUE;
-    if (!request->is_stored)
-        self->added_bytes += get_request_size(request);
     g_ptr_array_add(self->requests, lock_request_ref(request));
 }
 
@@ -437,20 +376,18 @@ state_note_agent_gone(State *self, Agent *agent)
 static void
 put_end_of_request(State *self, LockRequest *request)
 {
-    if (request->state != LOCK_REQUEST_ENDED || !request->is_stored)
-        return;
-    record_put(self->frame, RECORD_REQUEST_ENDED, request->agent->mark.number, request->id);
-    request->is_stored = FALSE;
-    self->live_bytes -= get_request_size(request);
+    if (request->state == LOCK_REQUEST_ENDED && request->is_stored) {
+        record_put(self->frame, RECORD_REQUEST_ENDED, request->agent->mark.number, request->id);
+        request->is_stored = FALSE;
+    }
 }
 
 static void
 put_end_of_agent(State *self, Agent *agent)
 {
-    if (!agent->terminated || agent->mark.number == 0)
-        return;
-    record_put(self->frame, RECORD_AGENT_GONE, agent->mark.number, 0);
-    self->live_bytes -= record_agent_size(agent);
+    self->agent_bytes -= record_agent_size(agent);
+    if (agent->mark.number != 0)
+        record_put(self->frame, RECORD_AGENT_GONE, agent->mark.number, 0);
     agent->mark.number = 0;
 }
 
@@ -458,20 +395,22 @@ put_end_of_agent(State *self, Agent *agent)
 static void
 put_changes(State *self)
 {
-    if (self->max_token > self->numbers.token_ceiling)
-        put_tokens(self);
-    if (self->deadline_us != self->numbers.deadline_us)
-        put_deadline(self);
+    if (self->max_token > self->numbers.token_ceiling ||
+        self->deadline_us != self->numbers.deadline_us)
+        put_numbers(self);
     for (guint i = 0; i < self->requests->len; i++)
         put_end_of_request(self, self->requests->pdata[i]);
-    for (guint i = 0; i < self->agents->len; i++)
-        put_end_of_agent(self, self->agents->pdata[i]);
     for (guint i = 0; i < self->agents->len; i++) {
         Agent *agent = self->agents->pdata[i];
 
         agent->mark.is_noted = FALSE;
-        if (!agent->terminated)
-            put_agent(self, agent);
+        if (agent->terminated) {
+            put_end_of_agent(self, agent);
+            continue;
+        }
+        if (agent->mark.number == 0)
+            agent->mark.number = ++self->numbers.last_agent;
+        record_put_agent(self->frame, agent);
     }
     for (guint i = 0; i < self->requests->len; i++) {
         LockRequest *request = self->requests->pdata[i];
@@ -484,7 +423,6 @@ put_changes(State *self)
     g_ptr_array_set_size(self->requests, 0);
     if (self->agents->len > 0)
         g_ptr_array_set_size(self->agents, 0);
-    self->added_bytes = 0;
 }
 
 void
@@ -514,11 +452,11 @@ void
 state_compact(State *self)
 {
     g_autoptr(GError) error = NULL;
-    gsize size = MIN(2 * self->live_bytes + HISTORY_BYTES, self->log->size / 8 * 7);
+    gsize size = self->log->file.size / 8 * 7, end = self->log->file.end;
 
-    if (self->log->end <= MAX(size, self->compact_at) || self->requests->len > 0 ||
-        self->agents->len > 0)
+    if (self->user_agent == NULL || self->requests->len > 0 || self->agents->len > 0 ||
+        end <= MAX(MIN(2 * get_live_bytes(self) + HISTORY_BYTES, size), self->compact_at))
         return;
     /* Where that can fail, it is tried again later. */
-    self->compact_at = write_all(self, &error) ? 0 : self->log->end + HISTORY_BYTES;
+    self->compact_at = write_all(self, &error) ? 0 : end + HISTORY_BYTES;
 }

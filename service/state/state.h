@@ -46,14 +46,10 @@ State *state_open(const StateOptions *options, GError **error);
 void state_free(State *state);
 
 /* Reads the file and restores it into the core, which must be empty and have its time set. A file
- * that can't be used is renamed. Returns new references to the agents; NULL if it can't be read
- * now, for lack of resources. From here until state_end_recovery() crashes are counted:
+ * that can't be used is renamed. Returns FALSE if it can't be read now, for lack of resources. The
+ * caller clears `restored` in any case. From here until state_end_recovery() crashes are counted:
  * crash-guard.h. */
-GPtrArray *
-state_restore(State *state, UserAgent *user_agent, StateLost lost, gpointer data, GError **error);
-
-/* Returns the deadline of a cluster's lease (CLOCK_BOOTTIME) in the file that was read; 0: none. */
-gint64 state_get_deadline_us(const State *state);
+gboolean state_restore(State *state, UserAgent *user_agent, Restored *restored, GError **error);
 
 /* Writes the whole core to a new file, which replaces the old one. From now on changes have to be
  * noted. The files are watched: if they are removed they are written again, and the process ends if
@@ -80,5 +76,6 @@ void state_note_agent_gone(State *state, Agent *agent);
  * so for clients it is as if the process had ended before the turn. */
 void state_commit(State *state);
 
-/* Replaces the file if it mostly has what is over. Called when the output of the turn is sent. */
+/* Replaces the file if it mostly has what is over. Called when the output of the turn is sent. Does
+ * nothing before state_begin(). */
 void state_compact(State *state);

@@ -66,14 +66,26 @@ open_directory(const char *directory, GError **error)
     return check(path, lstat(path, &status), &status, S_IFDIR, error);
 }
 
+gboolean
+writer_lock_set(int fd)
+{
+    struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+    return fcntl(fd, F_OFD_SETLK, &range) == 0;
+}
+
 int
 writer_lock_open_file(const char *path, GError **error)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     struct stat status;
 
-    if (check(path, fd < 0 ? fd : fstat(fd, &status), &status, S_IFREG, error))
-        return fd;
+    if (check(path, fd < 0 ? fd : fstat(fd, &status), &status, S_IFREG, error)) {
+        if (writer_lock_set(fd))
+            return fd;
+        if (errno != EAGAIN && errno != EACCES)
+            set_errno(error, path);
+    }
     if (fd >= 0)
         close(fd);
     return -1;
@@ -91,13 +103,5 @@ writer_lock_is_at(int fd, const char *path)
 int
 writer_lock_take(const char *directory, const char *path, GError **error)
 {
-    struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int fd = open_directory(directory, error) ? writer_lock_open_file(path, error) : -1;
-
-    if (fd < 0 || fcntl(fd, F_OFD_SETLK, &range) == 0)
-        return fd;
-    if (errno != EAGAIN && errno != EACCES)
-        set_errno(error, path);
-    close(fd);
-    return -1;
+    return open_directory(directory, error) ? writer_lock_open_file(path, error) : -1;
 }

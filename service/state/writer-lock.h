@@ -16,9 +16,12 @@
  * descriptor; -1: it can't be taken, and if there is no error, another process has it. */
 int writer_lock_take(const char *directory, const char *path, GError **error);
 
-/* Opens a file of the service's own for reading and writing; creates it if it is not there. -1: it
- * can't be opened, or is refused. */
+/* Opens a file of the service's own for reading and writing, and locks it; creates it if it is not
+ * there. -1: it can't be opened, or is refused; without an error: another process has it. */
 int writer_lock_open_file(const char *path, GError **error);
+
+/* Locks an open file, for the same time as the lock. FALSE: another process has it. */
+gboolean writer_lock_set(int fd);
 
 /* Whether the open file has this name. */
 gboolean writer_lock_is_at(int fd, const char *path);

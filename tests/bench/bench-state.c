@@ -65,6 +65,7 @@ static void
 begin(World *world)
 {
     g_autoptr(GError) error = NULL;
+    Restored restored;
     Limits limits;
 
     limits_init(&limits);
@@ -74,8 +75,10 @@ begin(World *world)
     user_agent_set_time(&world->user_agent, 1000000, REALTIME_US);
     world->state = state_open(&world->options, &error);
     g_assert_no_error(error);
-    world->agents = state_restore(world->state, &world->user_agent, NULL, NULL, &error);
+    state_restore(world->state, &world->user_agent, &restored, &error);
     g_assert_no_error(error);
+    world->agents = g_steal_pointer(&restored.agents);
+    restored_clear(&restored);
     user_agent_process_all(&world->user_agent);
     state_begin(world->state, &world->user_agent, &error);
     g_assert_no_error(error);

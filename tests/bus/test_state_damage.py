@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 """A service with a damaged state file starts, with the whole state or without any, and renames a file that
-it did not accept. tests/state/damage-sweep.c has thousands of them, without a bus."""
+it did not accept. tests/state/test-log.c has thousands of them, without a bus."""
 
 import os
 import random

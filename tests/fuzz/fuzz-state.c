@@ -86,7 +86,7 @@ ask(Agent *agent, const Agent *other, gboolean steals)
 }
 
 static void
-live(UserAgent *user_agent, GPtrArray *agents, unsigned manner)
+live(UserAgent *user_agent, const GPtrArray *agents, unsigned manner)
 {
     Agent *first, *last;
 
@@ -112,7 +112,7 @@ live(UserAgent *user_agent, GPtrArray *agents, unsigned manner)
 }
 
 static void
-end(UserAgent *user_agent, GPtrArray *agents)
+end(UserAgent *user_agent, const GPtrArray *agents)
 {
     for (guint i = 0; i < agents->len; i++) {
         Agent *agent = agents->pdata[i];
@@ -121,7 +121,6 @@ end(UserAgent *user_agent, GPtrArray *agents)
             user_agent_terminate(user_agent, agent);
     }
     effects_clear(&user_agent->effects);
-    g_ptr_array_unref(agents);
 }
 
 int
@@ -131,27 +130,26 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const LogHead head = log_make_head(id, id);
     g_autoptr(GByteArray) file = NULL;
     unsigned manner = size > 0 ? data[0] : 0;
-    GPtrArray *agents = NULL;
     UserAgent user_agent;
-    StateNumbers numbers;
+    Restored restored;
     const char *fault;
-    LogReader reader;
+    gsize n_records;
     Limits limits;
 
     if (size < 1)
         return 0;
     file = make_file(&head, data + 1, size - 1, (manner & IS_RAW) != 0);
-    fault = log_reader_begin(&reader, &head, file->data, file->len);
-    g_assert(fault == NULL);
-
+    n_records = file->len;
+    fault = log_extract_records(&head, file->data, &n_records);
+    g_assert(fault == NULL || n_records == file->len);
     limits_init(&limits);
     user_agent_init(&user_agent, &limits);
     user_agent_set_time(&user_agent, 1000000, 1000000);
-    agents = restore_all(&user_agent, &reader, NULL, NULL, &numbers, &fault);
-    if (agents != NULL) {
-        live(&user_agent, agents, manner);
-        end(&user_agent, agents);
-    }
+    if (restore_all(&restored, &user_agent, g_memdup2(file->data, MAX(n_records, 1)),
+                    fault == NULL ? n_records : 0))
+        live(&user_agent, restored.agents, manner);
+    end(&user_agent, restored.agents);
+    restored_clear(&restored);
     user_agent_fini(&user_agent);
     return 0;
 }

@@ -12,8 +12,6 @@
 #include "service/state/log.h"
 #include "service/state/restore.h"
 
-#define LOCK_PATIENCE_SECS 5
-
 static const PrincipalIdentity identities[WORLD_AGENTS] = {
     {1000, PRINCIPAL_UNSANDBOXED, ""},
     {1000, PRINCIPAL_UNSANDBOXED, ""},
@@ -89,8 +87,8 @@ world_capture_warnings(void)
 
 /* ---- opening and closing */
 
-static void
-init_user_agent(UserAgent *user_agent, gint64 monotonic_us, gint64 realtime_us)
+void
+world_init_user_agent(UserAgent *user_agent, gint64 monotonic_us, gint64 realtime_us)
 {
     Limits limits;
 
@@ -100,18 +98,7 @@ init_user_agent(UserAgent *user_agent, gint64 monotonic_us, gint64 realtime_us)
 }
 
 static void
-on_lost(
-    Agent *agent, const char *bucket, const char *name, const LockRequest *stored, gpointer data)
-{
-    World *world = data;
-
-    g_string_append_printf(world->lost, "%s%s%" G_GUINT64_FORMAT " %s",
-                           world->lost->len > 0 ? ", " : "", agent->client_id + 3, stored->id,
-                           name);
-}
-
-static void
-adopt(World *world, GPtrArray *agents)
+adopt(World *world, const GPtrArray *agents)
 {
     for (guint i = 0; i < agents->len; i++) {
         Agent *agent = agents->pdata[i];
@@ -131,26 +118,26 @@ world_try_open(World *world,
                gint64 realtime_us,
                GError **error)
 {
-    g_autoptr(GPtrArray) agents = NULL;
+    Restored restored = {0};
+    gboolean is_open = FALSE;
 
     memset(world, 0, sizeof *world);
-    world->lost = g_string_new(NULL);
     world->options.directory = directory;
     memset(world->options.bus_id, bus, STATE_ID_BYTES);
     memset(world->options.boot_id, boot, STATE_ID_BYTES);
-    init_user_agent(&world->user_agent, monotonic_us, realtime_us);
+    world_init_user_agent(&world->user_agent, monotonic_us, realtime_us);
     world->state = state_open(&world->options, error);
-    if (world->state != NULL)
-        agents = state_restore(world->state, &world->user_agent, on_lost, world, error);
-    if (agents != NULL) {
-        adopt(world, agents);
-        if (state_begin(world->state, &world->user_agent, error)) {
-            state_end_recovery();
-            return TRUE;
-        }
+    if (world->state != NULL && state_restore(world->state, &world->user_agent, &restored, error)) {
+        adopt(world, restored.agents);
+        world->deadline_us = restored.numbers.deadline_us;
+        is_open = state_begin(world->state, &world->user_agent, error);
     }
-    world_close(world);
-    return FALSE;
+    restored_clear(&restored);
+    if (is_open)
+        state_end_recovery();
+    else
+        world_close(world);
+    return is_open;
 }
 
 void
@@ -161,16 +148,12 @@ world_open_at(World *world,
               gint64 monotonic_us,
               gint64 realtime_us)
 {
-    gint64 deadline_us = g_get_monotonic_time() + (gint64)LOCK_PATIENCE_SECS * G_USEC_PER_SEC;
     g_autoptr(GError) error = NULL;
+    gboolean is_open =
+        world_try_open(world, directory, bus, boot, monotonic_us, realtime_us, &error);
 
-    /* As a service does: the child of one that was killed may exist for a moment and has the lock
-     * until its end. */
-    while (!world_try_open(world, directory, bus, boot, monotonic_us, realtime_us, &error)) {
-        g_assert_no_error(error);
-        g_assert_cmpint(g_get_monotonic_time(), <, deadline_us);
-        g_usleep(1000);
-    }
+    g_assert_no_error(error);
+    g_assert_true(is_open);
 }
 
 void
@@ -179,26 +162,18 @@ world_open(World *world, const char *directory, guint8 bus)
     world_open_at(world, directory, bus, 1, WORLD_MONOTONIC_US, WORLD_REALTIME_US);
 }
 
-static void
-lose_agents(UserAgent *user_agent, Agent **agents, guint n_agents)
-{
-    user_agent_shut_down(user_agent);
-    for (guint i = 0; i < n_agents; i++) {
-        if (agents[i] != NULL)
-            user_agent_lose(user_agent, agents[i]);
-    }
-    effects_clear(&user_agent->effects);
-}
-
 void
 world_close(World *world)
 {
     g_clear_pointer(&world->state, state_free);
-    lose_agents(&world->user_agent, world->agents, WORLD_AGENTS);
-    for (guint i = 0; i < WORLD_AGENTS; i++)
+    user_agent_shut_down(&world->user_agent);
+    for (guint i = 0; i < WORLD_AGENTS; i++) {
+        if (world->agents[i] != NULL)
+            user_agent_lose(&world->user_agent, world->agents[i]);
         g_clear_pointer(&world->agents[i], agent_unref);
+    }
+    effects_clear(&world->user_agent.effects);
     user_agent_fini(&world->user_agent);
-    g_string_free(g_steal_pointer(&world->lost), TRUE);
 }
 
 /* ---- operations */
@@ -395,38 +370,27 @@ compare_names(gconstpointer a, gconstpointer b)
 }
 
 /* Whose state it is does not matter. */
-static GPtrArray *
-restore_bytes(UserAgent *user_agent, const char *bytes, gsize size)
-{
-    LogHead head = {0};
-    StateNumbers numbers;
-    const char *fault;
-    LogReader reader;
-
-    memcpy(&head, bytes, MIN(size, sizeof head));
-    if (log_reader_begin(&reader, &head, (const guint8 *)bytes, size) != NULL)
-        return NULL;
-    return restore_all(user_agent, &reader, NULL, NULL, &numbers, &fault);
-}
-
 char *
 world_describe_bytes(const char *bytes, gsize size)
 {
-    g_autoptr(GPtrArray) agents = NULL;
+    guint8 *copy = g_memdup2(bytes, MAX(size, 1)); /* exactly that long */
     GString *text = g_string_new(NULL);
     UserAgent user_agent;
+    Restored restored;
+    LogHead head = {0};
+    gboolean is_sound;
 
-    init_user_agent(&user_agent, WORLD_MONOTONIC_US, WORLD_REALTIME_US);
-    agents = restore_bytes(&user_agent, bytes, size);
-    if (agents != NULL) {
-        g_ptr_array_sort(agents, compare_names);
-        for (guint i = 0; i < agents->len; i++)
-            describe_agent(agents->pdata[i], text);
-        lose_agents(&user_agent, (Agent **)agents->pdata, agents->len);
-        g_clear_pointer(&agents, g_ptr_array_unref);
-    } else {
+    memcpy(&head, bytes, MIN(size, sizeof head));
+    is_sound = log_extract_records(&head, copy, &size) == NULL;
+    world_init_user_agent(&user_agent, WORLD_MONOTONIC_US, WORLD_REALTIME_US);
+    is_sound = restore_all(&restored, &user_agent, copy, is_sound ? size : 0) && is_sound;
+    g_ptr_array_sort(restored.agents, compare_names);
+    for (guint i = 0; i < restored.agents->len; i++)
+        describe_agent(restored.agents->pdata[i], text);
+    if (!is_sound)
         g_string_assign(text, "damaged");
-    }
+    restored_undo(&restored, &user_agent);
+    restored_clear(&restored);
     user_agent_fini(&user_agent);
     return g_string_free(text, FALSE);
 }

@@ -25,7 +25,7 @@ typedef struct {
     UserAgent user_agent;
     State *state;
     Agent *agents[WORLD_AGENTS]; /* NULL: no agent */
-    GString *lost;               /* of state_restore(): "A3 name, ..." */
+    gint64 deadline_us;          /* of a cluster's lease, as it was restored */
 } World;
 
 /* Create a directory, whose path is owned, and remove it with its contents. */
@@ -38,6 +38,9 @@ char *world_path(const char *directory, guint8 bus, const char *suffix);
 /* From now on warnings are not printed, but appended to the returned array, which must not be
  * freed. May be called once in a program. */
 GPtrArray *world_capture_warnings(void);
+
+/* An empty core with that time. */
+void world_init_user_agent(UserAgent *user_agent, gint64 monotonic_us, gint64 realtime_us);
 
 /* Acts as a service that starts: opens and restores the state of the bus of that number, and starts
  * the next one. The clock stands still at its first value; the second function has the given clocks

@@ -2,602 +2,294 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* state/records, state/restore: records that are invalid or contradict each other, in a file that
- * is sound. None of them is restored, and their file is renamed. */
+ * is sound. None of them is restored, and their file is renamed.
+ *
+ * A record is written as a line of words: "agent NUMBER CLIENT [uid=N] [kind=N] [app=ID]", "request
+ * AGENT ID NAME held|waiting SEQUENCE [shared] [key=N] ...", or the kind and the two numbers of one
+ * that has no more. */
 
 #include "service/state/restore.h"
 
-#include <glib/gstdio.h>
 #include <string.h>
 
 #include "service/core/lock-queue.h"
 #include "service/core/principal.h"
 #include "service/state/records.h"
-#include "tests/state/state-world.h"
+#include "tests/state/state-fixture.h"
 
-#define BUS           0xb5
-#define TOKEN_CEILING 1000
+#define TOKEN_CEILING "1000"
 #define ID_CEILING    256
 
-typedef struct {
-    char *directory;
-    char *path;
-    GByteArray *frame;
-} Fixture;
+/* Two agents, and a request of each. */
+static const char *const sound[] = {
+    "tokens 0 " TOKEN_CEILING, "agent 1 :1.A", "agent 2 :1.B", "request 1 1 x held 1",
+    "request 2 1 x waiting 2", NULL,
+};
 
-static guint n_warnings;
-
-static GLogWriterOutput
-count_warning(GLogLevelFlags level, const GLogField *fields, gsize n_fields, gpointer data)
-{
-    if (!(level & G_LOG_LEVEL_WARNING))
-        return g_log_writer_default(level, fields, n_fields, data);
-    n_warnings++;
-    return G_LOG_WRITER_HANDLED;
-}
+static const struct {
+    const char *path;
+    const char *records; /* that are added, separated by ";" */
+} contradictions[] = {
+    {"two-exclusive", "request 2 2 x held 3"},
+    {"exclusive-and-shared", "request 2 2 x held 3 shared"},
+    {"shared-and-exclusive", "request 2 2 y held 3 shared;request 2 3 y held 4"},
+    {"same-key-twice", "request 1 2 y waiting 3 key=7;request 1 3 y waiting 4 key=7"},
+    {"id-above-ceiling", "request 1 257 y waiting 3"},
+    {"id-zero", "request 1 0 y waiting 3"},
+    {"unknown-agent", "request 3 1 y waiting 3"},
+    {"one-client-twice", "agent 3 :1.A"},
+    {"one-client-of-two-users", "agent 3 :1.A uid=2000"},
+    {"agent-zero", "agent 0 :1.C"},
+    {"same-place-twice", "request 1 2 y waiting 2"},
+    {"place-zero", "request 1 2 y waiting 0"},
+    {"lock-without-token", "request 1 2 y held 3 token=0"},
+    {"token-without-lock", "request 1 2 y waiting 3 token=5"},
+    /* An agent's record may come again, but not as that of another client. */
+    {"another-client", "agent 2 :1.C"},
+    {"agent-above-all", "agent 9223372036854775808 :1.C"},
+    {"gone-with-a-lock", "gone 1 0"},
+    {"gone-twice", "agent 3 :1.C;gone 3 0;gone 3 0"},
+    {"ended-twice", "ended 1 1;ended 1 1"},
+    {"another-kind", "z 1 1"},
+    {"deadline-before-the-boot", "lease 0 18446744073709551615"},
+    {"no-room-for-tokens", "tokens 0 9223372036854775808"},
+    {"size-zero", "request 1 2 y waiting 3 size=0"},
+    {"size-of-less", "request 1 2 y waiting 3 size=24"},
+    {"size-of-more", "request 1 2 y waiting 3 size=1000"},
+    {"size-of-all", "request 1 2 y waiting 3 size=4294967288"},
+    {"agent/well-known-name", "agent 3 org.example.App"},
+    {"agent/no-name", "agent 3 "},
+    {"agent/not-utf-8", "agent 3 :1.\xff"},
+    {"agent/no-uid", "agent 3 :1.9 uid=4294967295"},
+    {"agent/app-without-id", "agent 3 :1.9 kind=1"},
+    {"agent/app-not-utf-8", "agent 3 :1.9 kind=1 app=\xc3"},
+    {"agent/id-without-app", "agent 3 :1.9 app=org.example.App"},
+    {"agent/another-kind", "agent 3 :1.9 kind=3 app=org.example.App"},
+    {"request/no-bucket", "request 1 2 y held 3 bucket="},
+    {"request/bucket-not-utf-8", "request 1 2 y held 3 bucket=\xff"},
+    {"request/surrogate", "request 1 2 \xed\xa0\x80 held 3"},
+    {"request/overlong-nul", "request 1 2 y held 3 why=\xc0\x80"},
+    {"request/ended", "request 1 2 y held 3 state=2"},
+    {"request/another-state", "request 1 2 y held 3 state=200"},
+    {"request/another-mode", "request 1 2 y held 3 mode=2"},
+    {"request/no-room-for-tokens", "request 1 2 y held 3 token=9223372036854775808"},
+    {"request/no-room-behind-it", "request 1 2 y held 18446744073709551615"},
+    {"request/before-the-boot", "request 1 2 y held 3 since=-1"},
+    {"request/deadline-before-the-boot", "request 1 2 y held 3 deadline=-1"},
+};
 
 /* ---- the file */
 
-static void
-put_agent_of(Fixture *fixture, guint64 number, const char *client_id, PrincipalIdentity identity)
+/* The value of the option, or NULL. */
+static const char *
+get_option(char **words, const char *name)
 {
-    Principal principal = {.identity = identity};
-    const Agent agent = {.principal = &principal,
-                         .client_id = (char *)client_id,
-                         .pid = 1,
-                         .mark = {.number = number, .id_ceiling = ID_CEILING}};
+    for (guint i = 0; words[i] != NULL; i++)
+        if (g_str_has_prefix(words[i], name) && words[i][strlen(name)] == '=')
+            return words[i] + strlen(name) + 1;
+    return NULL;
+}
 
-    record_put_agent(fixture->frame, &agent);
+static guint64
+get_number(char **words, const char *name, guint64 otherwise)
+{
+    const char *value = get_option(words, name);
+
+    return value == NULL     ? otherwise
+           : value[0] == '-' ? (guint64)g_ascii_strtoll(value, NULL, 10)
+                             : g_ascii_strtoull(value, NULL, 10);
 }
 
 static void
-put_agent(Fixture *fixture, guint64 number, const char *client_id)
+put_agent(GByteArray *frame, char **words)
 {
-    put_agent_of(fixture, number, client_id, (PrincipalIdentity){1000, PRINCIPAL_UNSANDBOXED, ""});
-}
+    const char *app_id = get_option(words, "app");
+    Principal principal = {
+        .identity = {.uid = (guint32)get_number(words, "uid", 1000),
+                     .kind = (PrincipalKind)get_number(words, "kind", PRINCIPAL_UNSANDBOXED),
+                     .app_id = app_id != NULL ? app_id : ""}};
+    const Agent agent = {
+        .principal = &principal,
+        .client_id = words[2],
+        .pid = 1,
+        .mark = {.number = g_ascii_strtoull(words[1], NULL, 10), .id_ceiling = ID_CEILING}};
 
-static LockRequest
-held(guint64 sequence)
-{
-    return (LockRequest){.state = LOCK_REQUEST_HELD,
-                         .mode = LOCK_MODE_EXCLUSIVE,
-                         .token = 10 + sequence,
-                         .sequence = sequence};
-}
-
-static LockRequest
-waiting(guint64 sequence)
-{
-    LockRequest parts = held(sequence);
-
-    parts.state = LOCK_REQUEST_PENDING;
-    parts.token = 0;
-    return parts;
+    record_put_agent(frame, &agent);
 }
 
 static void
-put_request_in(Fixture *fixture,
-               guint64 number,
-               guint64 id,
-               const char *bucket,
-               const char *name,
-               LockRequest request)
+put_request(GByteArray *frame, char **words)
 {
+    const char *bucket = get_option(words, "bucket"), *name = words[3];
+    gboolean is_held = g_str_equal(words[4], "held");
+    guint64 sequence = g_ascii_strtoull(words[5], NULL, 10);
     g_autofree LockQueue *queue = g_malloc0(sizeof(LockQueue) + strlen(name) + 1);
-    LockManager manager = {.bucket = (char *)bucket};
-    Agent agent = {.mark = {.number = number}};
+    LockManager manager = {.bucket = (char *)(bucket != NULL ? bucket : "default")};
+    Agent agent = {.mark = {.number = g_ascii_strtoull(words[1], NULL, 10)}};
+    const LockRequest request = {
+        .state = (LockRequestState)get_number(words, "state",
+                                              is_held ? LOCK_REQUEST_HELD : LOCK_REQUEST_PENDING),
+        .mode = (LockMode)get_number(words, "mode",
+                                     g_strv_contains((const char *const *)words, "shared")
+                                         ? LOCK_MODE_SHARED
+                                         : LOCK_MODE_EXCLUSIVE),
+        .id = g_ascii_strtoull(words[2], NULL, 10),
+        .key = get_number(words, "key", 0),
+        .token = get_number(words, "token", is_held ? 10 + sequence : 0),
+        .sequence = sequence,
+        .since_us = (gint64)get_number(words, "since", 0),
+        .deadline_ms = (gint64)get_number(words, "deadline", 0),
+        .why = (char *)get_option(words, "why"),
+        .agent = &agent,
+        .queue = queue,
+    };
+    guint position = frame->len;
+    guint32 size;
 
     memcpy(queue->name, name, strlen(name));
     queue->manager = &manager;
-    request.id = id;
-    request.agent = &agent;
-    request.queue = queue;
-    record_put_request(fixture->frame, &request);
+    record_put_request(frame, &request);
+    memcpy(&size, frame->data + position, sizeof size);
+    size = (guint32)get_number(words, "size", size);
+    memcpy(frame->data + position, &size, sizeof size);
 }
 
 static void
-put_request(Fixture *fixture, guint64 agent, guint64 id, const char *name, LockRequest parts)
+put(GByteArray *frame, const char *const *lines)
 {
-    put_request_in(fixture, agent, id, "default", name, parts);
+    for (guint i = 0; lines[i] != NULL; i++) {
+        g_auto(GStrv) words = g_strsplit(lines[i], " ", -1);
+
+        if (g_str_equal(words[0], "agent"))
+            put_agent(frame, words);
+        else if (g_str_equal(words[0], "request"))
+            put_request(frame, words);
+        else /* the first letter is the kind */
+            record_put(frame, (RecordKind)words[0][0], g_ascii_strtoull(words[1], NULL, 10),
+                       g_ascii_strtoull(words[2], NULL, 10));
+    }
 }
 
-/* Two agents, and a request of each. */
-static void
-begin(Fixture *fixture)
+/* Closes the world, and writes a file with the sound records and these. Returns what it has. */
+static char *
+write_records(Fixture *fixture, const char *records)
 {
-    fixture->frame = g_byte_array_new();
-    log_begin_frame(fixture->frame);
-    record_put(fixture->frame, RECORD_TOKENS, 0, TOKEN_CEILING);
-    put_agent(fixture, 1, ":1.A");
-    put_agent(fixture, 2, ":1.B");
-    put_request(fixture, 1, 1, "x", held(1));
-    put_request(fixture, 2, 1, "x", waiting(2));
-}
-
-static void
-commit(Fixture *fixture)
-{
-    guint8 bus_id[LOG_ID_BYTES], boot_id[LOG_ID_BYTES];
+    g_auto(GStrv) lines = g_strsplit(records, ";", -1);
+    g_autoptr(GByteArray) frame = g_byte_array_new();
     g_autoptr(GError) error = NULL;
     Log *log;
 
-    memset(bus_id, BUS, sizeof bus_id);
-    memset(boot_id, 1, sizeof boot_id);
-    log = log_open(fixture->path, bus_id, boot_id, &error);
+    if (fixture->world.state != NULL)
+        world_close(&fixture->world);
+    log_begin_frame(frame);
+    put(frame, sound);
+    put(frame, (const char *const *)lines);
+    log = log_open(fixture->path, fixture->world.options.bus_id, fixture->world.options.boot_id,
+                   &error);
     g_assert_no_error(error);
     g_assert_true(log_reserve(log, 65536));
-    g_assert_true(log_replace(log, fixture->frame, &error));
+    g_assert_true(log_replace(log, frame, &error));
     log_free(log);
-    g_clear_pointer(&fixture->frame, g_byte_array_unref);
+    return world_describe_file(fixture->path);
 }
 
-static void
-set_up(Fixture *fixture, gconstpointer data)
-{
-    fixture->directory = world_new_directory();
-    fixture->path = world_path(fixture->directory, BUS, "state");
-    n_warnings = 0;
-}
-
-static void
-tear_down(Fixture *fixture, gconstpointer data)
-{
-    world_remove_directory(fixture->directory);
-    g_free(fixture->directory);
-    g_free(fixture->path);
-}
-
-/* ---- the contradictions */
-
-static void
-none(Fixture *fixture)
-{
-}
-
-static void
-two_exclusive(Fixture *fixture)
-{
-    put_request(fixture, 2, 2, "x", held(3));
-}
-
-static void
-exclusive_and_shared(Fixture *fixture)
-{
-    LockRequest parts = held(3);
-
-    parts.mode = LOCK_MODE_SHARED;
-    put_request(fixture, 2, 2, "x", parts);
-}
-
-static void
-shared_and_exclusive(Fixture *fixture)
-{
-    LockRequest parts = held(3);
-
-    parts.mode = LOCK_MODE_SHARED;
-    put_request(fixture, 2, 2, "y", parts);
-    put_request(fixture, 2, 3, "y", held(4));
-}
-
-static void
-same_key_twice(Fixture *fixture)
-{
-    LockRequest parts = waiting(3);
-
-    parts.key = 7;
-    put_request(fixture, 1, 2, "y", parts);
-    parts.sequence = 4;
-    put_request(fixture, 1, 3, "y", parts);
-}
-
-static void
-id_above_ceiling(Fixture *fixture)
-{
-    put_request(fixture, 1, ID_CEILING + 1, "y", waiting(3));
-}
-
-static void
-id_zero(Fixture *fixture)
-{
-    put_request(fixture, 1, 0, "y", waiting(3));
-}
-
-static void
-unknown_agent(Fixture *fixture)
-{
-    put_request(fixture, 3, 1, "y", waiting(3));
-}
-
-static void
-one_client_twice(Fixture *fixture)
-{
-    put_agent(fixture, 3, ":1.A");
-}
-
-static void
-one_client_of_two_users(Fixture *fixture)
-{
-    put_agent_of(fixture, 3, ":1.A", (PrincipalIdentity){2000, PRINCIPAL_UNSANDBOXED, ""});
-}
-
-static void
-agent_zero(Fixture *fixture)
-{
-    put_agent(fixture, 0, ":1.C");
-}
-
-static void
-same_place_twice(Fixture *fixture)
-{
-    put_request(fixture, 1, 2, "y", waiting(2));
-}
-
-static void
-place_zero(Fixture *fixture)
-{
-    put_request(fixture, 1, 2, "y", waiting(0));
-}
-
-static void
-lock_without_token(Fixture *fixture)
-{
-    LockRequest parts = held(3);
-
-    parts.token = 0;
-    put_request(fixture, 1, 2, "y", parts);
-}
-
-static void
-token_without_lock(Fixture *fixture)
-{
-    LockRequest parts = waiting(3);
-
-    parts.token = 5;
-    put_request(fixture, 1, 2, "y", parts);
-}
-
-/* An agent's record may come again, but not as that of another client. */
-static void
-another_client(Fixture *fixture)
-{
-    put_agent(fixture, 2, ":1.C");
-}
-
-static void
-agent_above_all(Fixture *fixture)
-{
-    put_agent(fixture, (guint64)G_MAXINT64 + 1, ":1.C");
-}
-
-static void
-gone_with_a_lock(Fixture *fixture)
-{
-    record_put(fixture->frame, RECORD_AGENT_GONE, 1, 0);
-}
-
-static void
-gone_twice(Fixture *fixture)
-{
-    put_agent(fixture, 3, ":1.C");
-    record_put(fixture->frame, RECORD_AGENT_GONE, 3, 0);
-    record_put(fixture->frame, RECORD_AGENT_GONE, 3, 0);
-}
-
-static void
-ended_twice(Fixture *fixture)
-{
-    record_put(fixture->frame, RECORD_REQUEST_ENDED, 1, 1);
-    record_put(fixture->frame, RECORD_REQUEST_ENDED, 1, 1);
-}
-
-static void
-another_kind(Fixture *fixture)
-{
-    record_put(fixture->frame, (RecordKind)'z', 1, 1);
-}
-
-static void
-deadline_before_the_boot(Fixture *fixture)
-{
-    record_put(fixture->frame, RECORD_LEASE, 0, (guint64)-1);
-}
-
-static void
-no_room_for_tokens(Fixture *fixture)
-{
-    record_put(fixture->frame, RECORD_TOKENS, 0, (guint64)G_MAXINT64 + 1);
-}
-
-/* The size of the last record, which is a request's. */
-static void
-set_size(Fixture *fixture, guint32 size)
-{
-    gsize position = 0, last = 0;
-    guint32 found;
-
-    put_request(fixture, 1, 2, "y", waiting(3));
-    for (position = 24; position < fixture->frame->len; position += found) {
-        last = position;
-        memcpy(&found, fixture->frame->data + position, sizeof found);
-    }
-    memcpy(fixture->frame->data + last, &size, sizeof size);
-}
-
-static void
-size_zero(Fixture *fixture)
-{
-    set_size(fixture, 0);
-}
-
-static void
-size_of_less(Fixture *fixture)
-{
-    set_size(fixture, 24);
-}
-
-static void
-size_of_more(Fixture *fixture)
-{
-    set_size(fixture, 1000);
-}
-
-static void
-size_of_all(Fixture *fixture)
-{
-    set_size(fixture, G_MAXUINT32 - 7);
-}
-
-typedef struct {
-    const char *path;
-    void (*add)(Fixture *fixture);
-} Contradiction;
-
-static const Contradiction contradictions[] = {
-    {"two-exclusive", two_exclusive},
-    {"exclusive-and-shared", exclusive_and_shared},
-    {"shared-and-exclusive", shared_and_exclusive},
-    {"same-key-twice", same_key_twice},
-    {"id-above-ceiling", id_above_ceiling},
-    {"id-zero", id_zero},
-    {"unknown-agent", unknown_agent},
-    {"one-client-twice", one_client_twice},
-    {"one-client-of-two-users", one_client_of_two_users},
-    {"agent-zero", agent_zero},
-    {"same-place-twice", same_place_twice},
-    {"place-zero", place_zero},
-    {"lock-without-token", lock_without_token},
-    {"token-without-lock", token_without_lock},
-    {"another-client", another_client},
-    {"agent-above-all", agent_above_all},
-    {"gone-with-a-lock", gone_with_a_lock},
-    {"gone-twice", gone_twice},
-    {"ended-twice", ended_twice},
-    {"another-kind", another_kind},
-    {"deadline-before-the-boot", deadline_before_the_boot},
-    {"no-room-for-tokens", no_room_for_tokens},
-    {"size-zero", size_zero},
-    {"size-of-less", size_of_less},
-    {"size-of-more", size_of_more},
-    {"size-of-all", size_of_all},
-};
-
-/* ---- the file is not used */
-
-static void
-open_and_close(Fixture *fixture, guint n_requests)
-{
-    World world;
-
-    world_open(&world, fixture->directory, BUS);
-    g_assert_cmpuint(user_agent_get_n_requests(&world.user_agent), ==, n_requests);
-    g_assert_cmpuint(world.user_agent.agents.length, ==, n_requests);
-    world_request(&world, 'C', "x", "");
-    world_close(&world);
-}
-
-static void
-test_consistent(Fixture *fixture, gconstpointer data)
-{
-    g_autofree char *text = NULL;
-
-    begin(fixture);
-    none(fixture);
-    commit(fixture);
-    text = world_describe_file(fixture->path);
-    g_assert_cmpstr(text, !=, "damaged");
-    open_and_close(fixture, 2);
-    g_assert_cmpuint(n_warnings, ==, 0);
-}
+/* ---- the file is used, or not */
 
 /* What contradicts itself in one bucket is valid in two, and with two agents. */
 static void
-test_consistent_in_two_buckets(Fixture *fixture, gconstpointer data)
+test_consistent(Fixture *fixture, gconstpointer data)
 {
-    g_autofree char *text = NULL;
-    LockRequest parts = held(1);
+    static const char *const consistent[] = {
+        "agent 2 :1.B",
+        "request 1 2 x held 1 bucket=other key=7;request 2 256 x held 9 bucket=another key=7",
+        "agent 5 :1.C uid=2000;request 5 1 x held 1 key=7",
+        "lease 0 1",
+        "ended 2 1;gone 2 0;agent 3 :1.B",
+    };
 
-    begin(fixture);
-    parts.key = 7;
-    put_request_in(fixture, 1, 2, "other", "x", parts);
-    parts.sequence = 9;
-    put_request_in(fixture, 2, ID_CEILING, "another", "x", parts);
-    put_agent_of(fixture, 5, ":1.C", (PrincipalIdentity){2000, PRINCIPAL_UNSANDBOXED, ""});
-    put_request(fixture, 5, 1, "x", parts);
-    record_put(fixture->frame, RECORD_LEASE, 0, 1);
-    commit(fixture);
-    text = world_describe_file(fixture->path);
-    g_assert_cmpstr(text, !=, "damaged");
+    for (guint i = 0; i < G_N_ELEMENTS(consistent); i++) {
+        g_autofree char *text = write_records(fixture, consistent[i]);
+
+        g_assert_cmpstr(text, !=, "damaged");
+        fixture_open(fixture);
+        g_assert_nonnull(world_find(&fixture->world, 'A', 1));
+    }
 }
 
 static void
 test_contradiction(Fixture *fixture, gconstpointer data)
 {
-    const Contradiction *contradiction = data;
-    g_autofree char *aside = world_path(fixture->directory, BUS, "state.aside");
-    g_autofree char *text = NULL;
-    g_autofree char *before = NULL;
-    g_autofree char *after = NULL;
+    g_autofree char *aside = fixture_path(fixture, "state.aside");
+    g_autofree char *text = write_records(fixture, data);
+    g_autofree char *before = NULL, *after = NULL;
     gsize n_before, n_after;
 
-    begin(fixture);
-    contradiction->add(fixture);
-    commit(fixture);
-    text = world_describe_file(fixture->path);
     g_assert_cmpstr(text, ==, "damaged");
     g_assert_true(g_file_get_contents(fixture->path, &before, &n_before, NULL));
-    open_and_close(fixture, 0);
-    g_assert_cmpuint(n_warnings, ==, 1);
+    fixture_open(fixture);
+    fixture_assert_warned("*inconsistent*aside*");
+    g_assert_cmpuint(user_agent_get_n_requests(&fixture->world.user_agent), ==, 0);
+    g_assert_cmpuint(fixture->world.user_agent.agents.length, ==, 0);
     g_assert_true(g_file_get_contents(aside, &after, &n_after, NULL));
     g_assert_cmpmem(after, n_after, before, n_before);
-    open_and_close(fixture, 1);
-    g_assert_cmpuint(n_warnings, ==, 1);
+    world_request(&fixture->world, 'C', "x", "");
+    world_commit(&fixture->world);
+    fixture_check_stored(fixture);
 }
 
 /* Tokens continue above the ceiling, also if all other records are discarded. */
 static void
 test_tokens_of_contradictions(Fixture *fixture, gconstpointer data)
 {
-    World world;
+    guint64 ceiling = (guint64)WORLD_REALTIME_US * 2;
+    g_autofree char *records =
+        g_strdup_printf("tokens 0 %" G_GUINT64_FORMAT ";request 2 2 x held 3", ceiling);
+    g_autofree char *text = write_records(fixture, records);
     guint64 id;
 
-    begin(fixture);
-    record_put(fixture->frame, RECORD_TOKENS, 0, (guint64)WORLD_REALTIME_US * 2);
-    two_exclusive(fixture);
-    commit(fixture);
-    world_open(&world, fixture->directory, BUS);
-    id = world_request(&world, 'A', "x", "");
-    g_assert_cmpuint(world_find(&world, 'A', id)->token, >, (guint64)WORLD_REALTIME_US * 2);
-    world_close(&world);
-}
-
-/* ---- each invalid value */
-
-static void
-test_agents_refused(Fixture *fixture, gconstpointer data)
-{
-    static const struct {
-        const char *client_id;
-        PrincipalIdentity identity;
-    } bad[] = {
-        {"org.example.App", {1000, PRINCIPAL_UNSANDBOXED, ""}},
-        {"", {1000, PRINCIPAL_UNSANDBOXED, ""}},
-        {":1.\xff", {1000, PRINCIPAL_UNSANDBOXED, ""}},
-        {":1.9", {G_MAXUINT32, PRINCIPAL_UNSANDBOXED, ""}},
-        {":1.9", {1000, PRINCIPAL_FLATPAK, ""}},
-        {":1.9", {1000, PRINCIPAL_FLATPAK, "\xc3"}},
-        {":1.9", {1000, PRINCIPAL_UNSANDBOXED, "org.example.App"}},
-        {":1.9", {1000, PRINCIPAL_SNAP + 1, "org.example.App"}},
-    };
-
-    for (guint i = 0; i < G_N_ELEMENTS(bad); i++) {
-        g_autofree char *text = NULL;
-
-        begin(fixture);
-        put_agent_of(fixture, 3, bad[i].client_id, bad[i].identity);
-        commit(fixture);
-        text = world_describe_file(fixture->path);
-        g_assert_cmpstr(text, ==, "damaged");
-    }
-}
-
-static void
-refuse_request(
-    Fixture *fixture, const char *what, const char *bucket, const char *name, LockRequest request)
-{
-    g_autofree char *text = NULL;
-
-    g_test_message("%s", what);
-    begin(fixture);
-    put_request_in(fixture, 1, 2, bucket, name, request);
-    commit(fixture);
-    text = world_describe_file(fixture->path);
-    g_assert_cmpstr(text, ==, "damaged");
-}
-
-static void
-test_requests_refused(Fixture *fixture, gconstpointer data)
-{
-    LockRequest request = held(3);
-
-    refuse_request(fixture, "no bucket", "", "y", request);
-    refuse_request(fixture, "a bucket that isn't UTF-8", "\xff", "y", request);
-    refuse_request(fixture, "a surrogate", "default", "\xed\xa0\x80", request);
-    request.why = (char *)"\xc0\x80";
-    refuse_request(fixture, "NUL, overlong", "default", "y", request);
-    request = held(3);
-    request.state = LOCK_REQUEST_ENDED;
-    refuse_request(fixture, "one that has ended", "default", "y", request);
-    request.state = (LockRequestState)200;
-    refuse_request(fixture, "another state", "default", "y", request);
-    request = held(3);
-    request.mode = (LockMode)2;
-    refuse_request(fixture, "another mode", "default", "y", request);
-    request = held(3);
-    request.token = (guint64)G_MAXINT64 + 1;
-    refuse_request(fixture, "no room for tokens", "default", "y", request);
-    request = held(G_MAXUINT64);
-    refuse_request(fixture, "no room for others behind it", "default", "y", request);
-    request = held(3);
-    request.since_us = -1;
-    refuse_request(fixture, "before the boot", "default", "y", request);
-    request = held(3);
-    request.deadline_ms = -1;
-    refuse_request(fixture, "a deadline before the boot", "default", "y", request);
+    fixture_open(fixture);
+    fixture_assert_warned("*inconsistent*");
+    id = world_request(&fixture->world, 'A', "x", "");
+    g_assert_cmpuint(world_find(&fixture->world, 'A', id)->token, >, ceiling);
 }
 
 /* Any bytes are read without a crash; the fields that are lengths get special values. Each copy is
  * exactly that long, so that a sanitizer detects a read beyond it. */
 static void
-test_any_bytes(Fixture *fixture, gconstpointer data)
+test_any_bytes(void)
 {
     static const guint8 values[] = {0, 1, 0x7f, 0x80, 0xff};
-    g_autoptr(GByteArray) frame = NULL;
+    g_autoptr(GByteArray) frame = g_byte_array_new();
 
-    begin(fixture);
-    frame = g_steal_pointer(&fixture->frame);
+    put(frame, sound);
     for (guint i = 0; i < frame->len * G_N_ELEMENTS(values) * 2; i++) {
         guint where = i / (2 * G_N_ELEMENTS(values));
-        gsize size = frame->len - 24;
-        g_autofree guint8 *copy = g_memdup2(frame->data + 24, size);
-        const guint8 *next = copy;
-        const Record *record;
+        g_autofree guint8 *copy = g_memdup2(frame->data, frame->len);
+        UserAgent user_agent;
+        Restored restored;
 
-        if (where >= size)
-            break;
         memset(copy + where, values[i % G_N_ELEMENTS(values)],
-               i / G_N_ELEMENTS(values) % 2 == 0 ? 1 : MIN(4, size - where));
-        while ((record = record_next(&next, &size)) != NULL) {
-            const char *bucket, *name;
-            PrincipalIdentity identity;
-            LockRequest request;
-            guint32 pid;
-
-            if (record->kind == RECORD_AGENT)
-                (void)record_read_agent(record, &identity, &name, &pid);
-            else if (record->kind == RECORD_REQUEST)
-                (void)record_read_request(record, &bucket, &name, &request);
-        }
+               i / G_N_ELEMENTS(values) % 2 == 0 ? 1 : MIN(4, frame->len - where));
+        world_init_user_agent(&user_agent, WORLD_MONOTONIC_US, WORLD_REALTIME_US);
+        restore_all(&restored, &user_agent, g_steal_pointer(&copy), frame->len);
+        restored_undo(&restored, &user_agent);
+        restored_clear(&restored);
+        user_agent_fini(&user_agent);
     }
 }
 
 int
 main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_log_set_writer_func(count_warning, NULL, NULL);
-    g_test_add("/contradictions/consistent", Fixture, NULL, set_up, test_consistent, tear_down);
-    g_test_add("/contradictions/consistent-in-two-buckets", Fixture, NULL, set_up,
-               test_consistent_in_two_buckets, tear_down);
+    fixture_init(&argc, &argv);
+    STATE_TEST("/contradictions/none", test_consistent);
     for (guint i = 0; i < G_N_ELEMENTS(contradictions); i++) {
         g_autofree char *path = g_strdup_printf("/contradictions/%s", contradictions[i].path);
 
-        g_test_add(path, Fixture, &contradictions[i], set_up, test_contradiction, tear_down);
+        g_test_add(path, Fixture, contradictions[i].records, fixture_set_up, test_contradiction,
+                   fixture_tear_down);
     }
-    g_test_add("/contradictions/tokens-of-contradictions", Fixture, NULL, set_up,
-               test_tokens_of_contradictions, tear_down);
-    g_test_add("/contradictions/agents-refused", Fixture, NULL, set_up, test_agents_refused,
-               tear_down);
-    g_test_add("/contradictions/requests-refused", Fixture, NULL, set_up, test_requests_refused,
-               tear_down);
-    g_test_add("/contradictions/any-bytes", Fixture, NULL, set_up, test_any_bytes, tear_down);
+    STATE_TEST("/contradictions/tokens-of-contradictions", test_tokens_of_contradictions);
+    g_test_add_func("/contradictions/any-bytes", test_any_bytes);
     return g_test_run();
 }

@@ -3,10 +3,7 @@
 
 /* state/state: everything that was committed is restored unchanged by the next service. */
 
-#include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "tests/state/state-fixture.h"
 
@@ -36,29 +33,6 @@ test_restored(Fixture *fixture, gconstpointer data)
     fixture_check_stored(fixture);
 }
 
-/* Several requests are granted in one turn, and end in the next. */
-static void
-test_grants(Fixture *fixture, gconstpointer data)
-{
-    World *world = &fixture->world;
-    guint64 held = world_request(world, 'A', "x", "");
-
-    world_request(world, 'B', "x", "shared");
-    world_request(world, 'C', "x", "shared");
-    world_request(world, 'D', "x", "");
-    world_commit(world);
-    fixture_check_stored(fixture);
-    world_release(world, 'A', held);
-    world_commit(world);
-    fixture_check_stored(fixture);
-    world_abort(world, 'D', 1);
-    world_release(world, 'C', 1);
-    world_release(world, 'B', 1);
-    world_commit(world);
-    fixture_check_stored(fixture);
-    g_assert_cmpuint(user_agent_get_n_requests(&world->user_agent), ==, 0);
-}
-
 /* The deadline of a cluster's lease, which changes without a request. */
 static void
 test_deadline(Fixture *fixture, gconstpointer data)
@@ -66,17 +40,17 @@ test_deadline(Fixture *fixture, gconstpointer data)
     static const gint64 deadlines_us[] = {5000000, G_MAXINT64, 0, 7, 0};
     World *world = &fixture->world;
 
-    g_assert_cmpint(state_get_deadline_us(world->state), ==, 0);
+    g_assert_cmpint(world->deadline_us, ==, 0);
     world_request(world, 'A', "x", "bucket=cluster:b");
     for (guint i = 0; i < G_N_ELEMENTS(deadlines_us); i++) {
         state_note_deadline(world->state, deadlines_us[i]);
         state_note_deadline(world->state, deadlines_us[i]);
         world_commit(world);
         fixture_check_stored(fixture);
-        g_assert_cmpint(state_get_deadline_us(world->state), ==, deadlines_us[i]);
+        g_assert_cmpint(world->deadline_us, ==, deadlines_us[i]);
         /* The file that the restarted service writes has it too. */
         fixture_reopen(fixture);
-        g_assert_cmpint(state_get_deadline_us(world->state), ==, deadlines_us[i]);
+        g_assert_cmpint(world->deadline_us, ==, deadlines_us[i]);
     }
 }
 
@@ -179,62 +153,6 @@ test_agent_ends_in_its_first_turn(Fixture *fixture, gconstpointer data)
     fixture_check_stored(fixture);
 }
 
-/* Runs the function in a child process, which is then killed. */
-static void
-run_and_be_killed(Fixture *fixture, void (*function)(World *world))
-{
-    pid_t pid;
-    int status;
-
-    world_close(&fixture->world);
-    pid = fork();
-    g_assert_cmpint(pid, >=, 0);
-    if (pid == 0) {
-        fixture_open(fixture);
-        function(&fixture->world);
-        raise(SIGKILL);
-    }
-    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
-    g_assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    fixture_open(fixture);
-}
-
-static void
-commit_one_of_two(World *world)
-{
-    world_request(world, 'A', "x", "");
-    world_commit(world);
-    world_release(world, 'A', 1);
-    world_request(world, 'B', "y", "");
-}
-
-static void
-test_killed_before_the_commit(Fixture *fixture, gconstpointer data)
-{
-    run_and_be_killed(fixture, commit_one_of_two);
-    g_assert_cmpuint(user_agent_get_n_requests(&fixture->world.user_agent), ==, 1);
-    g_assert_cmpint(world_find(&fixture->world, 'A', 1)->state, ==, LOCK_REQUEST_HELD);
-    fixture_check_stored(fixture);
-}
-
-static void
-do_nothing(World *world)
-{
-}
-
-static void
-test_killed_after_start(Fixture *fixture, gconstpointer data)
-{
-    world_request(&fixture->world, 'A', "x", "");
-    world_request(&fixture->world, 'B', "x", "");
-    world_commit(&fixture->world);
-    for (guint i = 0; i < 5; i++) {
-        run_and_be_killed(fixture, do_nothing);
-        fixture_check_stored(fixture);
-    }
-    g_assert_cmpuint(user_agent_get_n_requests(&fixture->world.user_agent), ==, 2);
-}
-
 /* ---- ids and tokens */
 
 static void
@@ -294,26 +212,6 @@ test_tokens_grow(Fixture *fixture, gconstpointer data)
                       WORLD_REALTIME_US - (gint64)(round + 1) * G_USEC_PER_SEC * 86400);
     }
     g_assert_cmpuint(take_token(world, ""), >, last);
-}
-
-/* A lock that stays held keeps its token. */
-static void
-test_tokens_grow_in_use(Fixture *fixture, gconstpointer data)
-{
-    World *world = &fixture->world;
-    guint64 held = world_request(world, 'B', "held", "");
-    guint64 token = world_find(world, 'B', held)->token;
-    guint64 last = token;
-
-    for (guint round = 0; round < 4; round++) {
-        guint64 next = take_token(world, "");
-
-        g_assert_cmpuint(next, >, last);
-        last = next;
-        world_close(world);
-        world_open_at(world, fixture->directory, FIXTURE_BUS, 1, WORLD_MONOTONIC_US, 1000);
-        g_assert_cmpuint(world_find(world, 'B', held)->token, ==, token);
-    }
 }
 
 /* ---- clocks */
@@ -390,16 +288,12 @@ main(int argc, char **argv)
 {
     fixture_init(&argc, &argv);
     STATE_TEST("/state/restored", test_restored);
-    STATE_TEST("/state/grants", test_grants);
     STATE_TEST("/state/order", test_order);
     STATE_TEST("/state/agent-records", test_agent_records);
     STATE_TEST("/state/one-turn", test_one_turn);
     STATE_TEST("/state/agent-ends-in-its-first-turn", test_agent_ends_in_its_first_turn);
-    STATE_TEST("/state/killed-before-the-commit", test_killed_before_the_commit);
-    STATE_TEST("/state/killed-after-start", test_killed_after_start);
     STATE_TEST("/state/ids-grow", test_ids_grow);
     STATE_TEST("/state/tokens-grow", test_tokens_grow);
-    STATE_TEST("/state/tokens-grow-in-use", test_tokens_grow_in_use);
     STATE_TEST("/state/clock/behind", test_clock_behind);
     STATE_TEST("/state/clock/ahead", test_clock_ahead);
     STATE_TEST("/state/deadline", test_deadline);
