@@ -30,43 +30,23 @@ format_path(guint version, const char *suffix)
     return g_strdup_printf("%s/%u.%s", formats, version, suffix);
 }
 
-static void
-copy_file(const char *from, const char *to)
-{
-    g_autoptr(GError) error = NULL;
-    g_autofree char *bytes = NULL;
-    gsize size;
-
-    g_file_get_contents(from, &bytes, &size, &error);
-    g_assert_no_error(error);
-    g_file_set_contents(to, bytes, (gssize)size, &error);
-    g_assert_no_error(error);
-}
-
-/* The size of a file, which is stored without the zeros at its end: in the head of its first frame.
- */
-static guint64
-get_size(const char *path)
-{
-    g_autofree char *bytes = NULL;
-    guint64 file_size;
-
-    g_assert_true(g_file_get_contents(path, &bytes, NULL, NULL));
-    memcpy(&file_size, bytes + sizeof(LogHead) + 8, sizeof file_size);
-    return file_size;
-}
-
-/* A new runtime directory with the file of a service with this format. */
+/* A new runtime directory with the file of a service with this format. It is stored without the
+ * zeros at its end; its size is in the head of its first frame. */
 static char *
 new_directory(guint version)
 {
     char *directory = world_new_directory();
     g_autofree char *from = format_path(version, "state");
     g_autofree char *to = world_path(directory, BUS, "state");
+    g_autofree char *bytes = NULL;
+    guint64 file_size;
+    gsize size;
 
-    copy_file(from, to);
+    g_assert_true(g_file_get_contents(from, &bytes, &size, NULL));
+    g_assert_true(g_file_set_contents(to, bytes, (gssize)size, NULL));
+    memcpy(&file_size, bytes + sizeof(LogHead) + 8, sizeof file_size);
     if (version != 1)
-        g_assert_cmpint(truncate(to, (off_t)get_size(from)), ==, 0);
+        g_assert_cmpint(truncate(to, (off_t)file_size), ==, 0);
     return directory;
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The files of a state: those of another bus, another boot or with damage, those that an
- * interrupted start leaves; the lock; permissions. */
+/* The files of a state: those of another bus or another boot, and those that are removed; the lock.
+ * The rest is in tests/bus/test_state_places.py, with a service. */
 
 #include <glib/gstdio.h>
-#include <sys/stat.h>
 
 #include "tests/state/state-fixture.h"
 
@@ -63,28 +62,6 @@ test_another_boot(Fixture *fixture, gconstpointer data)
     fixture_assert_warned("*boot*aside*");
 }
 
-/* The renamed file has the contents that could not be used. */
-static void
-test_garbage(Fixture *fixture, gconstpointer data)
-{
-    g_autofree char *aside = fixture_path(fixture, "state.aside");
-
-    for (guint i = 0; i < 3; i++) {
-        g_autofree char *garbage = g_strdup_printf("garbage %u", i);
-        g_autofree char *found = NULL;
-
-        world_close(&fixture->world);
-        g_assert_true(g_file_set_contents(fixture->path, garbage, -1, NULL));
-        fixture_open(fixture);
-        fixture_assert_warned("*damaged*aside*");
-        g_assert_true(g_file_get_contents(aside, &found, NULL, NULL));
-        g_assert_cmpstr(found, ==, garbage);
-        world_request(&fixture->world, 'A', "x", "");
-        world_commit(&fixture->world);
-        fixture_check_stored(fixture);
-    }
-}
-
 static void
 test_one_writer(Fixture *fixture, gconstpointer data)
 {
@@ -96,69 +73,6 @@ test_one_writer(Fixture *fixture, gconstpointer data)
     g_assert_null(state_open(&fixture->world.options, &error));
     g_assert_no_error(error);
     fixture_reopen(fixture);
-}
-
-static guint
-get_mode(const char *path)
-{
-    struct stat status;
-
-    g_assert_cmpint(stat(path, &status), ==, 0);
-    return status.st_mode & 07777;
-}
-
-static void
-test_modes(Fixture *fixture, gconstpointer data)
-{
-    g_autofree char *lock = fixture_path(fixture, "lock");
-    g_autofree char *below = g_build_filename(fixture->directory, "a", NULL);
-    g_autofree char *deep = g_build_filename(below, "b", NULL);
-    g_autofree char *deep_lock = world_path(deep, 9, "lock");
-    g_autofree char *deep_state = world_path(deep, 9, "state");
-    g_autofree char *deep_spare = world_path(deep, 9, "state.new");
-    mode_t old = umask(0);
-    World other;
-
-    fixture_reopen(fixture);
-    world_open(&other, deep, 9);
-    g_assert_cmpuint(get_mode(lock), ==, 0600);
-    g_assert_cmpuint(get_mode(fixture->path), ==, 0600);
-    g_assert_cmpuint(get_mode(deep), ==, 0700);
-    g_assert_cmpuint(get_mode(deep_state), ==, 0600);
-    g_assert_cmpuint(get_mode(deep_spare), ==, 0600);
-    world_close(&other);
-    umask(old);
-    g_remove(deep_lock);
-    g_remove(deep_state);
-    g_remove(deep_spare);
-    g_rmdir(deep);
-    g_rmdir(below);
-}
-
-static void
-test_no_directory(Fixture *fixture, gconstpointer data)
-{
-    g_autoptr(GError) error = NULL;
-    World other;
-
-    g_assert_false(world_try_open(&other, fixture->path, 9, 1, 1, 1, &error));
-    g_assert_nonnull(error);
-}
-
-static void
-test_left_by_an_interrupted_start(Fixture *fixture, gconstpointer data)
-{
-    g_autofree char *new_path = fixture_path(fixture, "state.new");
-    g_autofree char *guard = fixture_path(fixture, "crash-guard");
-
-    world_request(&fixture->world, 'A', "x", "");
-    world_commit(&fixture->world);
-    world_close(&fixture->world);
-    g_assert_true(g_file_set_contents(new_path, "garbage", -1, NULL));
-    g_assert_true(g_file_set_contents(guard, "garbage", -1, NULL));
-    fixture_open(fixture);
-    g_assert_false(g_file_test(guard, G_FILE_TEST_EXISTS));
-    g_assert_cmpuint(user_agent_get_n_requests(&fixture->world.user_agent), ==, 1);
 }
 
 static gboolean
@@ -203,11 +117,7 @@ main(int argc, char **argv)
     STATE_TEST("/state-files/another-bus", test_another_bus);
     STATE_TEST("/state-files/another-bus-later", test_another_bus_later);
     STATE_TEST("/state-files/another-boot", test_another_boot);
-    STATE_TEST("/state-files/garbage", test_garbage);
     STATE_TEST("/state-files/one-writer", test_one_writer);
-    STATE_TEST("/state-files/modes", test_modes);
-    STATE_TEST("/state-files/no-directory", test_no_directory);
     STATE_TEST("/state-files/removed", test_removed);
-    STATE_TEST("/state-files/left-by-an-interrupted-start", test_left_by_an_interrupted_start);
     return g_test_run();
 }
