@@ -1,20 +1,17 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A process that stores state is killed before and after every system call, and at random
- * instructions of its commits. The file then has the last commit or the one in progress, and the
- * next process continues with ids and tokens that were never issued before.
+/* A process that stores state is killed before and after every system call that can change a file,
+ * and at random moments of its commits. The file then has the last commit or the one in progress,
+ * and the next process continues with ids and tokens that were never issued before.
  *
  *     kill-sweep [--seconds N]
  *
- * In TAP. The file changes in system calls only, so between two of them all instructions are alike;
- * what a kill within one leaves is in test-log.c. Nevertheless instructions are chosen in two ways:
- * by counting them in single steps, which takes long, so it stops after N seconds (2) or a thousand
- * kills; and by time, with the same limits, but not before one kill was in a commit.
+ * In TAP. The file changes in system calls only, so between two of them all instructions are alike.
+ * What a kill within one leaves is in test-log.c; kills at a time of the clock, at full speed, hit
+ * that too: for N seconds (2) or a thousand kills, but not before one was in a commit.
  * WEBLOCKS_TEST_SEED repeats a run, except for kills by time. */
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,16 +19,23 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "tests/state/state-world.h"
 
-#define BUS            0xb5
-#define N_TURNS        40
-#define N_INSTRUCTIONS 1000
-#define NEVER          G_MAXUINT
+#define BUS     0xb5
+#define N_TURNS 40
+#define N_KILLS 1000
+
+/* System calls that change no file; there is a kill at each other one. */
+static const guint64 harmless[] = {
+    SYS_brk,     SYS_fcntl,      SYS_fstat, SYS_futex,        SYS_geteuid, SYS_getrandom,
+    SYS_lseek,   SYS_madvise,    SYS_mmap,  SYS_mprotect,     SYS_mremap,  SYS_munmap,
+    SYS_pread64, SYS_newfstatat, SYS_read,  SYS_rt_sigaction,
+};
 
 /* The progress of the process, in shared memory. */
 typedef struct {
@@ -46,13 +50,30 @@ typedef struct {
     char *directory;
     char *path;
     volatile Progress *progress;
-    char *expected[N_TURNS + 1];     /* the state after each turn */
-    guint64 last_token[N_TURNS + 1]; /* the highest token issued by then */
-    guint64 last_id[N_TURNS + 1];    /* the highest id of any agent */
-    guint n_last, n_next, n_kills;   /* how often each was found */
+    World world;                      /* of a process that is not killed */
+    char *expected[N_TURNS + 1];      /* the state after each turn there */
+    guint64 last_tokens[N_TURNS + 1]; /* the highest token issued by then */
+    guint64 last_token;
+    guint n_replaced; /* how often the file was replaced there */
+    ino_t inode;
+    guint n_last, n_next, n_kills; /* how often each was found */
     guint n_tests;
     GRand *rand;
 } Sweep;
+
+static void
+begin_again(Sweep *sweep)
+{
+    if (sweep->directory != NULL) {
+        world_remove_directory(sweep->directory);
+        g_free(sweep->directory);
+        g_free(sweep->path);
+    }
+    sweep->directory = world_new_directory();
+    sweep->path = world_path(sweep->directory, BUS, "state");
+    sweep->progress->n_opened = sweep->progress->committing = sweep->progress->committed = 0;
+    sweep->progress->is_in_commit = FALSE;
+}
 
 /* ---- the process that is killed */
 
@@ -65,20 +86,19 @@ request_long_names(World *world)
         world_request(world, 'A', name, "");
 }
 
-/* Does the turns from `from` to `to`, which depend only on the seed. */
+/* Does the first turns, which depend only on the seed. Each is noted before it and before its
+ * commit. */
 static void
 run_turns(World *world,
-          guint32 seed,
-          guint first,
-          guint last,
-          void (*on_turn)(guint, gpointer),
-          gpointer data)
+          Sweep *sweep,
+          guint n_turns,
+          void (*note)(Sweep *sweep, guint turn, gboolean is_in_commit))
 {
-    for (guint turn = first; turn <= last; turn++) {
-        GRand *rand = g_rand_new_with_seed(seed + turn);
+    for (guint turn = 1; turn <= n_turns; turn++) {
+        GRand *rand = g_rand_new_with_seed(sweep->seed + turn);
         guint n = turn % 10 == 0 ? 100 : 1 + turn % 4;
 
-        on_turn(turn, data);
+        note(sweep, turn, FALSE);
         for (guint i = 0; i < n; i++)
             world_do_something(world, rand);
         if (turn % 5 == 0) /* a lot, which has ended soon: so the file is replaced */
@@ -86,48 +106,34 @@ run_turns(World *world,
         else if (turn % 5 == 1 && world->agents[0] != NULL)
             world_terminate(world, 'A');
         g_rand_free(rand);
-        on_turn(turn, NULL);
+        note(sweep, turn, TRUE);
         world_commit(world);
     }
-    on_turn(last + 1, data);
+    note(sweep, n_turns + 1, FALSE);
 }
 
-typedef struct {
-    Sweep *sweep;
-    guint stop_at; /* the turn before whose commit it stops, for single steps by the parent */
-} Child;
-
-static Child the_child;
-
-/* Called before each turn with data, and after its changes without. */
 static void
-report_turn(guint turn, gpointer data)
+note_progress(Sweep *sweep, guint turn, gboolean is_in_commit)
 {
-    volatile Progress *progress = the_child.sweep->progress;
+    volatile Progress *progress = sweep->progress;
 
-    if (data != NULL) {
-        progress->is_in_commit = FALSE;
+    progress->is_in_commit = is_in_commit;
+    if (!is_in_commit) {
         progress->committed = turn - 1;
-        if (turn <= N_TURNS)
-            progress->committing = turn;
-    } else {
-        if (turn == the_child.stop_at)
-            raise(SIGUSR1);
-        progress->is_in_commit = TRUE;
+        progress->committing = MIN(turn, N_TURNS);
     }
 }
 
 /* Acts as a service; after `restart_after` turns, the state is closed and opened again, as by a
  * successor. */
 static G_NORETURN void
-run_child(Sweep *sweep, guint stop_at, guint restart_after)
+run_child(Sweep *sweep, guint restart_after)
 {
     World world;
 
-    the_child = (Child){sweep, stop_at};
     world_open(&world, sweep->directory, BUS);
     sweep->progress->n_opened++;
-    run_turns(&world, sweep->seed, 1, restart_after, report_turn, sweep);
+    run_turns(&world, sweep, restart_after, note_progress);
     if (restart_after < N_TURNS) {
         world_close(&world);
         world_open(&world, sweep->directory, BUS);
@@ -138,60 +144,36 @@ run_child(Sweep *sweep, guint stop_at, guint restart_after)
 
 /* ---- expected states */
 
-typedef struct {
-    Sweep *sweep;
-    World *world;
-    char *path;
-    ino_t inode;
-    guint n_replaced; /* how often the file was replaced */
-} Rehearsal;
-
-static Rehearsal rehearsal;
-
 static void
-note_expected(guint turn, gpointer data)
+note_expected(Sweep *sweep, guint turn, gboolean is_in_commit)
 {
-    Sweep *sweep = rehearsal.sweep;
-    World *world = rehearsal.world;
-
     struct stat status;
 
-    if (data == NULL)
+    if (is_in_commit)
         return;
-    g_assert_cmpint(stat(rehearsal.path, &status), ==, 0);
-    rehearsal.n_replaced += status.st_ino != rehearsal.inode;
-    rehearsal.inode = status.st_ino;
-    sweep->expected[turn - 1] = world_describe(world);
+    g_assert_cmpint(stat(sweep->path, &status), ==, 0);
+    sweep->n_replaced += status.st_ino != sweep->inode;
+    sweep->inode = status.st_ino;
+    sweep->expected[turn - 1] = world_describe(&sweep->world);
     for (guint i = 0; i < WORLD_AGENTS; i++) {
-        const Agent *agent = world->agents[i];
+        const Agent *agent = sweep->world.agents[i];
 
-        if (agent == NULL)
-            continue;
-        sweep->last_id[turn - 1] = MAX(sweep->last_id[turn - 1], agent->last_id);
-        for (const GList *link = agent->requests.head; link != NULL; link = link->next)
-            sweep->last_token[turn - 1] =
-                MAX(sweep->last_token[turn - 1], ((const LockRequest *)link->data)->token);
+        for (const GList *link = agent != NULL ? agent->requests.head : NULL; link != NULL;
+             link = link->next)
+            sweep->last_token = MAX(sweep->last_token, ((const LockRequest *)link->data)->token);
     }
+    sweep->last_tokens[turn - 1] = sweep->last_token;
 }
 
 static void
 rehearse(Sweep *sweep)
 {
-    g_autofree char *directory = world_new_directory();
-    World world;
-
-    rehearsal = (Rehearsal){sweep, &world, world_path(directory, BUS, "state"), 0, 0};
-    world_open(&world, directory, BUS);
-    run_turns(&world, sweep->seed, 1, N_TURNS, note_expected, sweep);
-    printf("# the file was replaced %u times\n", rehearsal.n_replaced - 1);
-    g_assert_cmpuint(rehearsal.n_replaced, >, 3);
-    g_free(rehearsal.path);
-    world_close(&world);
-    world_remove_directory(directory);
-    for (guint i = 1; i <= N_TURNS; i++) {
-        sweep->last_token[i] = MAX(sweep->last_token[i], sweep->last_token[i - 1]);
-        sweep->last_id[i] = MAX(sweep->last_id[i], sweep->last_id[i - 1]);
-    }
+    begin_again(sweep);
+    world_open(&sweep->world, sweep->directory, BUS);
+    run_turns(&sweep->world, sweep, N_TURNS, note_expected);
+    world_close(&sweep->world);
+    printf("# the file was replaced %u times\n", sweep->n_replaced - 1);
+    g_assert_cmpuint(sweep->n_replaced, >, 3);
 }
 
 /* ---- the state that is found */
@@ -232,7 +214,7 @@ check_killed(Sweep *sweep, const char *what, guint64 where)
     else
         fail(sweep, what, where, found);
     id = world_request(&world, 'A', "successor", "");
-    if (world_find(&world, 'A', id)->token <= sweep->last_token[progress->committed])
+    if (world_find(&world, 'A', id)->token <= sweep->last_tokens[progress->committed])
         fail(sweep, what, where, "a token that was issued before");
     world_commit(&world);
     world_close(&world);
@@ -240,23 +222,9 @@ check_killed(Sweep *sweep, const char *what, guint64 where)
 
 /* ---- killing */
 
-static void
-begin_again(Sweep *sweep)
-{
-    if (sweep->directory != NULL) {
-        world_remove_directory(sweep->directory);
-        g_free(sweep->directory);
-        g_free(sweep->path);
-    }
-    sweep->directory = world_new_directory();
-    sweep->path = world_path(sweep->directory, BUS, "state");
-    sweep->progress->n_opened = sweep->progress->committing = sweep->progress->committed = 0;
-    sweep->progress->is_in_commit = FALSE;
-}
-
 /* Returns the child, stopped before it starts. -1: tracing is not permitted. */
 static pid_t
-start(Sweep *sweep, guint stop_at, guint restart_after)
+start(Sweep *sweep, guint restart_after)
 {
     pid_t pid;
     int status;
@@ -269,7 +237,7 @@ start(Sweep *sweep, guint stop_at, guint restart_after)
         if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
             _exit(EXIT_FAILURE);
         raise(SIGSTOP);
-        run_child(sweep, stop_at, restart_after);
+        run_child(sweep, restart_after);
     }
     g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
     if (!WIFSTOPPED(status) ||
@@ -278,23 +246,36 @@ start(Sweep *sweep, guint stop_at, guint restart_after)
     return pid;
 }
 
-/* Continues until the next stop of that kind. Returns FALSE if the process has exited successfully.
- * */
+/* Whether the call that the process is stopped at can change a file. `*number` is that of the call
+ * since its entry. */
 static gboolean
-continue_until_stop(pid_t pid, int request, int *signal_number)
+is_of_interest(pid_t pid, guint64 *number)
+{
+    struct __ptrace_syscall_info info;
+
+    g_assert_cmpint(ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof info, &info), >, 0);
+    if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
+        *number = info.entry.nr;
+    for (guint i = 0; i < G_N_ELEMENTS(harmless); i++)
+        if (*number == harmless[i])
+            return FALSE;
+    return TRUE;
+}
+
+/* Continues until the next stop at a system call. Returns FALSE if the process has exited
+ * successfully. */
+static gboolean
+continue_to_call(pid_t pid)
 {
     int status;
 
-    g_assert_cmpint(ptrace(request, pid, NULL, (gpointer)(gintptr)*signal_number), ==, 0);
+    g_assert_cmpint(ptrace(PTRACE_SYSCALL, pid, NULL, NULL), ==, 0);
     g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
-    *signal_number = 0;
     if (WIFEXITED(status)) {
         g_assert_cmpint(WEXITSTATUS(status), ==, EXIT_SUCCESS);
         return FALSE;
     }
     g_assert_true(WIFSTOPPED(status));
-    if (WSTOPSIG(status) != SIGTRAP && WSTOPSIG(status) != (SIGTRAP | 0x80))
-        *signal_number = WSTOPSIG(status);
     return TRUE;
 }
 
@@ -308,18 +289,17 @@ kill_it(pid_t pid)
     g_assert_true(WIFSIGNALED(status));
 }
 
-/* Kills at the `n`th stop at a system call. Returns FALSE if there were fewer. */
+/* Kills at the `n`th stop of interest. Returns FALSE if there were fewer. */
 static gboolean
 kill_at_call(Sweep *sweep, guint n, guint restart_after)
 {
-    pid_t pid = start(sweep, NEVER, restart_after);
-    int signal_number = 0;
+    pid_t pid = start(sweep, restart_after);
+    guint64 number = 0;
 
     for (guint i = 0; i < n;) {
-        if (!continue_until_stop(pid, PTRACE_SYSCALL, &signal_number))
+        if (!continue_to_call(pid))
             return FALSE;
-        if (signal_number == 0)
-            i++;
+        i += (guint)is_of_interest(pid, &number);
     }
     kill_it(pid);
     return TRUE;
@@ -334,7 +314,7 @@ report(Sweep *sweep, const char *what)
     sweep->n_kills = sweep->n_last = sweep->n_next = 0;
 }
 
-/* All system calls: of the first start, of the commits, and of the start of a successor. */
+/* All such calls: of the first start, of the commits, and of the start of a successor. */
 static void
 sweep_calls(Sweep *sweep, guint restart_after, const char *what)
 {
@@ -344,67 +324,6 @@ sweep_calls(Sweep *sweep, guint restart_after, const char *what)
         check_killed(sweep, what, n);
     g_assert_cmpuint(n, >, 20);
     report(sweep, what);
-}
-
-/* The same for a process that must not have exited. */
-static void
-continue_running(pid_t pid, int request, int *signal_number)
-{
-    gboolean goes_on = continue_until_stop(pid, request, signal_number);
-
-    g_assert_true(goes_on);
-}
-
-/* The number of instructions from before the commit of that turn until it is reported. */
-static guint
-count_instructions(Sweep *sweep, guint turn)
-{
-    pid_t pid = start(sweep, turn, N_TURNS);
-    int signal_number = 0;
-    guint n = 0;
-
-    while (signal_number != SIGUSR1)
-        continue_running(pid, PTRACE_CONT, &signal_number);
-    signal_number = 0;
-    while (sweep->progress->committed < turn) {
-        continue_running(pid, PTRACE_SINGLESTEP, &signal_number);
-        n++;
-    }
-    kill_it(pid);
-    return n;
-}
-
-static void
-kill_at_instruction(Sweep *sweep, guint turn, guint n)
-{
-    pid_t pid = start(sweep, turn, N_TURNS);
-    int signal_number = 0;
-
-    while (signal_number != SIGUSR1)
-        continue_running(pid, PTRACE_CONT, &signal_number);
-    signal_number = 0;
-    for (guint i = 0; i < n; i++)
-        continue_running(pid, PTRACE_SINGLESTEP, &signal_number);
-    kill_it(pid);
-    check_killed(sweep, "an instruction", n);
-}
-
-static void
-sweep_instructions(Sweep *sweep, guint seconds)
-{
-    gint64 end_us = g_get_monotonic_time() + (gint64)seconds * G_USEC_PER_SEC;
-    guint longest = 0;
-
-    for (guint i = 0; i < N_INSTRUCTIONS && g_get_monotonic_time() < end_us;) {
-        guint turn = 1 + 10 * (guint)g_rand_int_range(sweep->rand, 0, 4); /* a small one */
-        guint n = count_instructions(sweep, turn);
-
-        longest = MAX(longest, n);
-        for (guint k = 0; k < 5; k++, i++)
-            kill_at_instruction(sweep, turn, (guint)g_rand_int_range(sweep->rand, 0, (gint32)n));
-    }
-    printf("# a commit took up to %u instructions\n", longest);
-    report(sweep, "instructions of a commit");
 }
 
 /* Kills without tracing, so at full speed: this long after the commit of that turn began. */
@@ -421,7 +340,7 @@ kill_at_moment(Sweep *sweep, guint turn, gint64 after_ns)
     pid = fork();
     g_assert_cmpint(pid, >=, 0);
     if (pid == 0)
-        run_child(sweep, NEVER, N_TURNS);
+        run_child(sweep, N_TURNS);
     while (progress->committing < turn || (progress->committing == turn && !progress->is_in_commit))
         ;
     clock_gettime(CLOCK_MONOTONIC, &begun);
@@ -439,7 +358,7 @@ sweep_moments(Sweep *sweep, guint seconds)
     gint64 end_us = g_get_monotonic_time() + (gint64)seconds * G_USEC_PER_SEC;
     guint n_hits = 0;
 
-    while (n_hits == 0 || (n_hits < N_INSTRUCTIONS && g_get_monotonic_time() < end_us)) {
+    while (n_hits == 0 || (n_hits < N_KILLS && g_get_monotonic_time() < end_us)) {
         guint turn = (guint)g_rand_int_range(sweep->rand, 1, N_TURNS);
         gint64 after_ns = g_rand_int_range(sweep->rand, 0, 60000);
 
@@ -478,7 +397,7 @@ main(int argc, char **argv)
     sweep.progress =
         mmap(NULL, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     g_assert_true(sweep.progress != MAP_FAILED);
-    pid = start(&sweep, NEVER, N_TURNS);
+    pid = start(&sweep, N_TURNS);
     if (pid < 0) {
         printf("1..0 # SKIP no process may be traced here\n");
         return EXIT_SUCCESS;
@@ -488,7 +407,6 @@ main(int argc, char **argv)
     sweep_calls(&sweep, N_TURNS, "system calls of commits");
     sweep_calls(&sweep, 3, "system calls of a beginning, and of the next");
     sweep_moments(&sweep, seconds);
-    sweep_instructions(&sweep, seconds);
     printf("1..%u\n", sweep.n_tests);
     end(&sweep);
     return EXIT_SUCCESS;
