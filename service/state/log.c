@@ -86,15 +86,6 @@ make_frame_head(guint64 previous, guint64 size, guint64 file_size)
 /* ---- files */
 
 static void
-set_errno(GError **error, const char *path)
-{
-    gboolean is_full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
-
-    g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(errno), "%s%s: %s",
-                is_full ? "no space for the state: " : "", path, g_strerror(errno));
-}
-
-static void
 close_file(LogFile *file)
 {
     if (file->fd >= 0)
@@ -128,7 +119,7 @@ log_open(const char *path, const guint8 *bus_id, const guint8 *boot_id, GError *
     log->head = log_make_head(bus_id, boot_id);
     log->file.fd = log->spare.fd = -1;
     if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
-        set_errno(error, path);
+        writer_lock_set_error(error, path);
     else if (!set_file(&log->file, fd) || writer_lock_set(fd))
         return log;
     log_free(log);
@@ -212,13 +203,6 @@ log_reserve(Log *log, gsize size)
            (log->file.fd < 0 || allocate(&log->file, size));
 }
 
-gboolean
-log_fits(const Log *log, const GByteArray *frame)
-{
-    /* The head of the next frame has to be in the part that this one knows. */
-    return log->file.end + frame->len + END_BYTES + sizeof(FrameHead) <= log->file.size;
-}
-
 /* ---- writing */
 
 static gboolean
@@ -273,10 +257,14 @@ log_seal(GByteArray *frame, guint64 previous, gsize file_size)
 gboolean
 log_append(Log *log, GByteArray *frame, GError **error)
 {
-    guint64 sum = log_seal(frame, log->digest, log->file.size);
+    guint64 sum;
 
+    /* The head of the next frame has to be in the part that this one knows. */
+    if (log->file.end + frame->len + END_BYTES + sizeof(FrameHead) > log->file.size)
+        return FALSE;
+    sum = log_seal(frame, log->digest, log->file.size);
     if (!write_fully(log->file.fd, frame->data, frame->len, log->file.end)) {
-        set_errno(error, log->path);
+        writer_lock_set_error(error, log->path);
         return FALSE;
     }
     log->digest = sum;
@@ -320,7 +308,7 @@ log_replace(Log *log, GByteArray *frame, GError **error)
             return TRUE;
         }
     }
-    set_errno(error, log->spare_path);
+    writer_lock_set_error(error, log->spare_path);
     return FALSE;
 }
 
@@ -409,7 +397,7 @@ guint8 *
 log_read(const Log *log, gsize *out_size, const char **out_fault, GError **error)
 {
     const LogFile *file = &log->file;
-    g_autofree guint8 *bytes = NULL;
+    guint8 *bytes = NULL;
     ssize_t r = 1;
 
     *out_size = 0;
@@ -430,8 +418,11 @@ log_read(const Log *log, gsize *out_size, const char **out_fault, GError **error
     if (bytes == NULL || r < 0) {
         g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOMEM, "the state cannot be read now: %s",
                     bytes == NULL ? g_strerror(ENOMEM) : g_strerror(errno));
+        g_free(bytes);
         return NULL;
     }
     *out_fault = log_extract_records(&log->head, bytes, out_size);
-    return *out_fault == NULL ? g_steal_pointer(&bytes) : NULL;
+    if (*out_fault != NULL)
+        g_clear_pointer(&bytes, g_free);
+    return bytes;
 }

@@ -65,12 +65,9 @@ void log_keep(Log *log, const char *path);
 /* Makes room for `size` bytes in both files. The spare file is created if it is not there. */
 gboolean log_reserve(Log *log, gsize size);
 
-/* Whether a frame can be appended. */
-gboolean log_fits(const Log *log, const GByteArray *frame);
-
 /* A frame is written in three steps: this function, appending its records to `frame`, and one of
  * the other two. Records are multiples of eight bytes. On failure, nothing was written that would
- * be read. */
+ * be read; log_append() fails without an error if the file has no room for the frame. */
 void log_begin_frame(GByteArray *frame);
 gboolean log_append(Log *log, GByteArray *frame, GError **error);
 gboolean log_replace(Log *log, GByteArray *frame, GError **error);

@@ -3,11 +3,7 @@
 
 #include "state.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "crash-guard.h"
@@ -206,21 +202,16 @@ put_all(State *self)
 }
 
 static gboolean
-replace(State *self, GError **error)
+write_all(State *self, GError **error)
 {
-    gboolean is_written = log_replace(self->log, self->frame, error);
+    gboolean is_written;
 
+    put_all(self);
+    is_written = log_replace(self->log, self->frame, error);
     /* It may have taken megabytes. */
     g_byte_array_unref(self->frame);
     self->frame = g_byte_array_new();
     return is_written;
-}
-
-static gboolean
-write_all(State *self, GError **error)
-{
-    put_all(self);
-    return replace(self, error);
 }
 
 /* ---- room */
@@ -314,10 +305,7 @@ state_begin(State *self, UserAgent *user_agent, GError **error)
 
     self->user_agent = user_agent;
     self->numbers.token_ceiling = user_agent->token_clock;
-    put_all(self);
-    state_reserve(self, 0);
-    if (replace(self, error)) {
-        /* The file that was replaced is the spare one now, if there was one. */
+    if (write_all(self, error)) {
         state_reserve(self, 0);
         live_bytes = get_live_bytes(self);
         if (get_room(self->log) >= (live_bytes > 0 ? live_bytes : AHEAD_BYTES)) {
@@ -440,8 +428,9 @@ state_commit(State *self)
     put_changes(self);
     if (self->frame->len == begin)
         return;
-    is_written = log_fits(self->log, self->frame) ? log_append(self->log, self->frame, &error)
-                                                  : write_all(self, &error);
+    is_written = log_append(self->log, self->frame, &error);
+    if (!is_written && error == NULL)
+        is_written = write_all(self, &error);
     if (!is_written) {
         g_warning("the state cannot be written: %s", error->message);
         _exit(EXIT_FAILURE);

@@ -10,11 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void
-set_errno(GError **error, const char *path)
+void
+writer_lock_set_error(GError **error, const char *path)
 {
-    g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(errno), "%s: %s", path,
-                g_strerror(errno));
+    gboolean is_full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
+
+    g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(errno), "%s%s: %s",
+                is_full ? "no space for the state: " : "", path, g_strerror(errno));
 }
 
 /* What is wrong with a directory or a file, or NULL. */
@@ -40,7 +42,7 @@ check(const char *path, int r, const struct stat *status, mode_t type, GError **
     const char *fault;
 
     if (r < 0) {
-        set_errno(error, path);
+        writer_lock_set_error(error, path);
         return FALSE;
     }
     fault = find_fault(status, type);
@@ -60,7 +62,7 @@ open_directory(const char *directory, GError **error)
     for (gsize length = strlen(path); length > 1 && path[length - 1] == '/'; length--)
         path[length - 1] = '\0';
     if (g_mkdir_with_parents(path, 0700) < 0) {
-        set_errno(error, path);
+        writer_lock_set_error(error, path);
         return FALSE;
     }
     return check(path, lstat(path, &status), &status, S_IFDIR, error);
@@ -84,7 +86,7 @@ writer_lock_open_file(const char *path, GError **error)
         if (writer_lock_set(fd))
             return fd;
         if (errno != EAGAIN && errno != EACCES)
-            set_errno(error, path);
+            writer_lock_set_error(error, path);
     }
     if (fd >= 0)
         close(fd);

@@ -25,3 +25,6 @@ gboolean writer_lock_set(int fd);
 
 /* Whether the open file has this name. */
 gboolean writer_lock_is_at(int fd, const char *path);
+
+/* Sets the error of `errno`. */
+void writer_lock_set_error(GError **error, const char *path);
