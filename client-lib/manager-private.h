@@ -50,3 +50,5 @@ gboolean web_locks_manager_check(WebLocksManager *self, GError **error);
 
 /* Checks a resource name: UTF-8 without noncharacters, and not longer than a packet allows. */
 gboolean web_locks_manager_check_name(const char *name, GError **error);
+/* Likewise, of a lock that is to be requested or ended: the name must not be reserved. */
+gboolean web_locks_manager_check_lock_name(const char *name, GError **error);

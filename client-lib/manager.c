@@ -259,8 +259,6 @@ gboolean
 web_locks_manager_check_name(const char *name, GError **error)
 {
     if (strnlen(name, NAME_BYTES_MAX + 1) > NAME_BYTES_MAX) {
-        if (name[0] == '-')
-            return TRUE; /* the name is reserved, which request_options_check() refuses */
         g_set_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS,
                     _("the limit %s is reached: a name of more than %d bytes is not sent"),
                     limit_id_get_name(LIMIT_NAME_BYTES), NAME_BYTES_MAX);
@@ -270,6 +268,16 @@ web_locks_manager_check_name(const char *name, GError **error)
         return TRUE;
     g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
                         _("a name must be UTF-8 without noncharacters"));
+    return FALSE;
+}
+
+gboolean
+web_locks_manager_check_lock_name(const char *name, GError **error)
+{
+    if (name[0] != '-')
+        return web_locks_manager_check_name(name, error);
+    g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED,
+                        _("names that begin with '-' are reserved"));
     return FALSE;
 }
 
@@ -290,8 +298,8 @@ web_locks_manager_check_request(WebLocksManager *self,
                                 const RequestOptions *options,
                                 GError **error)
 {
-    return web_locks_manager_check(self, error) && web_locks_manager_check_name(name, error) &&
-           request_options_check(options, name, error);
+    return web_locks_manager_check(self, error) && web_locks_manager_check_lock_name(name, error) &&
+           request_options_check(options, error);
 }
 
 /**

@@ -269,7 +269,7 @@ web_locks_manager_break_async(WebLocksManager *self,
 
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_manager_break_async);
-    if (!web_locks_manager_check_name(name, &error)) {
+    if (!web_locks_manager_check_lock_name(name, &error)) {
         g_task_return_error(task, error);
         g_object_unref(task);
         return;
@@ -335,7 +335,7 @@ web_locks_manager_break_sync(WebLocksManager *self,
     g_return_val_if_fail(info == NULL || WEB_LOCKS_IS_LOCK_INFO(info), -1);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), -1);
 
-    if (!web_locks_manager_check_name(name, error))
+    if (!web_locks_manager_check_lock_name(name, error))
         return -1;
     call = break_new(self, name, info);
     web_locks_manager_call(self, &break_kind, call, caller_of_sync(&sync, cancellable));

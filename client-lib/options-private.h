@@ -24,4 +24,4 @@ void request_options_clear(RequestOptions *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RequestOptions, request_options_clear)
 
 /* Makes the checks of the standard that don't depend on the service's state [3.2.1]. */
-gboolean request_options_check(const RequestOptions *self, const char *name, GError **error);
+gboolean request_options_check(const RequestOptions *self, GError **error);

@@ -67,13 +67,11 @@ request_options_clear(RequestOptions *self)
 }
 
 gboolean
-request_options_check(const RequestOptions *self, const char *name, GError **error)
+request_options_check(const RequestOptions *self, GError **error)
 {
     const char *broken = NULL;
 
-    if (name[0] == '-')
-        broken = _("names that begin with '-' are reserved");
-    else if (self->steal && self->if_available)
+    if (self->steal && self->if_available)
         broken = _("'steal' and 'if-available' exclude each other");
     else if (self->steal && self->mode != WEB_LOCKS_MODE_EXCLUSIVE)
         broken = _("only an exclusive lock can be stolen");

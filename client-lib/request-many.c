@@ -191,10 +191,9 @@ check(WebLocksManager *manager, const RequestMany *self, GError **error)
     if (!web_locks_manager_check(manager, error))
         return FALSE;
     for (guint i = 0; i < self->names->len; i++)
-        if (!web_locks_manager_check_name(self->names->pdata[i], error) ||
-            !request_options_check(&self->options, self->names->pdata[i], error))
+        if (!web_locks_manager_check_lock_name(self->names->pdata[i], error))
             return FALSE;
-    return TRUE;
+    return request_options_check(&self->options, error);
 }
 
 /**

@@ -345,6 +345,15 @@ test_huge_names(void)
     web_locks_options_set_why(options, huge);
     g_assert_null(web_locks_manager_request_sync(manager, "a", options, NULL, &error));
     g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
+    g_clear_error(&error);
+    g_assert_cmpint(web_locks_manager_break_sync(manager, huge, NULL, NULL, &error), ==, -1);
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
+    g_clear_error(&error);
+    g_assert_null(web_locks_manager_inspect_sync(manager, huge, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
+    g_clear_error(&error);
+    g_assert_null(web_locks_monitor_new_for_name(manager, huge, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
     assert_state(manager, " | ");
 }
 
