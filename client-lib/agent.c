@@ -6,7 +6,6 @@
 #include "client-lib/agent-private.h"
 
 #include <libintl.h>
-#include <sys/random.h>
 
 #include "client-lib/engine/process.h"
 
@@ -38,7 +37,10 @@ struct _WebLocksAgent {
     GBusType bus_type;
     char *address;
     Connection *connection;
-    gboolean is_default;
+
+    gboolean is_default;   /* then also: */
+    GMainContext *context; /* only compared */
+    GWeakRef weak;         /* to this object */
 };
 
 static void initable_init(GInitableIface *iface);
@@ -154,57 +156,34 @@ web_locks_agent_new(GBusType bus_type, const char *address)
 
 /* ---- default agents */
 
-/* The pointers `context` and `address` are only compared; the agent has the references. */
-typedef struct {
-    GBusType bus_type;
-    GMainContext *context;
-    GWeakRef agent;
-    gpointer address; /* of the agent object */
-} DefaultAgent;
-
-/* Protected by PROCESS_MUTEX_AGENTS. */
+/* Those that exist. Protected by PROCESS_MUTEX_AGENTS, with which an agent that is finalized
+ * removes itself. */
 static GPtrArray *default_agents;
-
-static void
-default_agent_free(gpointer data)
-{
-    DefaultAgent *entry = data;
-
-    g_weak_ref_clear(&entry->agent);
-    g_free(entry);
-}
 
 static void
 forget_agent(WebLocksAgent *agent)
 {
     process_lock(PROCESS_MUTEX_AGENTS);
-    for (guint i = 0; default_agents != NULL && i < default_agents->len; i++) {
-        if (((DefaultAgent *)g_ptr_array_index(default_agents, i))->address == agent) {
-            g_ptr_array_remove_index_fast(default_agents, i);
-            break;
-        }
-    }
+    g_ptr_array_remove_fast(default_agents, agent);
     process_unlock(PROCESS_MUTEX_AGENTS);
+    g_weak_ref_clear(&agent->weak);
 }
 
-/* Finds an agent whose connection has not ended. The reference to one whose connection has is added
- * to `unwanted`, since the last one must not be dropped with the mutex held. */
+/* Finds an agent whose connection has not ended. The references to those whose connection has are
+ * added to `unwanted`, since the last one must not be dropped with the mutex held. */
 static WebLocksAgent *
 find_agent(GBusType bus_type, GMainContext *context, GPtrArray *unwanted)
 {
     for (guint i = 0; default_agents != NULL && i < default_agents->len; i++) {
-        DefaultAgent *known = g_ptr_array_index(default_agents, i);
-        WebLocksAgent *agent;
+        WebLocksAgent *known = default_agents->pdata[i], *agent;
 
         if (known->bus_type != bus_type || known->context != context)
             continue;
-        agent = g_weak_ref_get(&known->agent);
+        agent = g_weak_ref_get(&known->weak);
         if (agent != NULL && connection_check(agent->connection, NULL))
             return agent;
-        g_ptr_array_remove_index_fast(default_agents, i);
         if (agent != NULL)
             g_ptr_array_add(unwanted, agent);
-        return NULL;
     }
     return NULL;
 }
@@ -212,16 +191,12 @@ find_agent(GBusType bus_type, GMainContext *context, GPtrArray *unwanted)
 static void
 remember_agent(WebLocksAgent *agent)
 {
-    DefaultAgent *known = g_new0(DefaultAgent, 1);
-
     agent->is_default = TRUE;
-    known->bus_type = agent->bus_type;
-    known->context = connection_get_context(agent->connection);
-    known->address = agent;
-    g_weak_ref_init(&known->agent, agent);
+    agent->context = connection_get_context(agent->connection);
+    g_weak_ref_init(&agent->weak, agent);
     if (default_agents == NULL)
-        default_agents = g_ptr_array_new_with_free_func(default_agent_free);
-    g_ptr_array_add(default_agents, known);
+        default_agents = g_ptr_array_new();
+    g_ptr_array_add(default_agents, agent);
 }
 
 /**
@@ -320,34 +295,6 @@ web_locks_agent_close(WebLocksAgent *self)
     g_return_if_fail(WEB_LOCKS_IS_AGENT(self));
     g_return_if_fail(!self->is_default);
     connection_close(self->connection);
-}
-
-/* ---- buckets */
-
-/**
- * web_locks_agent_create_private_manager:
- * @self: an agent
- *
- * Creates a manager for a bucket with a random name that can't be guessed. Other clients of the
- * same principal can use the bucket only if they get the value of
- * [property@WebLocks.Manager:bucket].
- *
- * Returns: (transfer full): a manager
- * Since: 0.1
- */
-WebLocksManager *
-web_locks_agent_create_private_manager(WebLocksAgent *self)
-{
-    guint64 random[2];
-    g_autofree char *bucket = NULL;
-
-    g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), NULL);
-
-    if (getrandom(random, sizeof random, 0) != sizeof random)
-        g_error("getrandom() failed");
-    bucket = g_strdup_printf("private-%016" G_GINT64_MODIFIER "x%016" G_GINT64_MODIFIER "x",
-                             random[0], random[1]);
-    return web_locks_manager_new(self, bucket);
 }
 
 /* ---- properties */
@@ -467,7 +414,8 @@ web_locks_agent_finalize(GObject *object)
 {
     WebLocksAgent *self = WEB_LOCKS_AGENT(object);
 
-    forget_agent(self);
+    if (self->is_default)
+        forget_agent(self);
     connection_unref(self->connection);
     g_free(self->address);
     G_OBJECT_CLASS(web_locks_agent_parent_class)->finalize(object);

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <glib/gi18n-lib.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "client-lib/manager-private.h"
@@ -111,6 +112,32 @@ web_locks_manager_new(WebLocksAgent *agent, const char *bucket)
 {
     g_return_val_if_fail(agent == NULL || WEB_LOCKS_IS_AGENT(agent), NULL);
     return g_object_new(WEB_LOCKS_TYPE_MANAGER, "agent", agent, "bucket", bucket, NULL);
+}
+
+/**
+ * web_locks_agent_create_private_manager:
+ * @self: an agent
+ *
+ * Creates a manager for a bucket with a random name that can't be guessed. Other clients of the
+ * same principal can use the bucket only if they get the value of
+ * [property@WebLocks.Manager:bucket].
+ *
+ * Returns: (transfer full): a manager
+ * Since: 0.1
+ */
+WebLocksManager *
+web_locks_agent_create_private_manager(WebLocksAgent *self)
+{
+    guint64 random[2];
+    g_autofree char *bucket = NULL;
+
+    g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), NULL);
+
+    if (getrandom(random, sizeof random, 0) != sizeof random)
+        g_error("getrandom() failed");
+    bucket = g_strdup_printf("private-%016" G_GINT64_MODIFIER "x%016" G_GINT64_MODIFIER "x",
+                             random[0], random[1]);
+    return web_locks_manager_new(self, bucket);
 }
 
 WebLocksManager *
