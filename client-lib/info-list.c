@@ -3,11 +3,11 @@
 
 #include "client-lib/info-list.h"
 
-#include <string.h>
-
+#include "client-lib/engine/bus-reply.h"
 #include "client-lib/lock-info-private.h"
 
-/* An item as read from the body. The strings are borrowed from the body. */
+/* An item as read from the body. The strings are borrowed from it; the bus has validated that they
+ * are UTF-8. */
 typedef struct {
     const char *name;
     const char *mode;
@@ -104,59 +104,23 @@ info_list_class_init(InfoListClass *class)
     G_OBJECT_CLASS(class)->finalize = info_list_finalize;
 }
 
-/* ---- reading D-Bus's marshalling format; offsets are from the beginning of the body */
-
-typedef struct {
-    const guint8 *data;
-    gsize size;
-    gsize offset;
-} Reader;
+/* ---- reading the body */
 
 static gboolean
-skip_padding(Reader *reader, gsize alignment)
-{
-    reader->offset = (reader->offset + alignment - 1) / alignment * alignment;
-    return reader->offset <= reader->size;
-}
-
-static gboolean
-read_length(Reader *reader, guint32 *out_length)
-{
-    if (!skip_padding(reader, 4) || reader->size - reader->offset < 4)
-        return FALSE;
-    memcpy(out_length, reader->data + reader->offset, 4);
-    reader->offset += 4;
-    return *out_length <= reader->size - reader->offset;
-}
-
-/* The bus has validated that strings are UTF-8. */
-static gboolean
-read_string(Reader *reader, const char **out_string)
-{
-    guint32 length;
-
-    if (!read_length(reader, &length) || length == reader->size - reader->offset ||
-        reader->data[reader->offset + length] != '\0')
-        return FALSE;
-    *out_string = (const char *)reader->data + reader->offset;
-    reader->offset += length + 1;
-    return TRUE;
-}
-
-static gboolean
-read_entries(Reader *reader, GArray *entries)
+read_entries(BusReader *reader, GArray *entries)
 {
     guint32 length;
     gsize end;
     Entry entry;
 
-    if (!read_length(reader, &length) || !skip_padding(reader, 8) ||
+    if (!bus_reader_u32(reader, &length) || !bus_reader_align(reader, 8) ||
         length > reader->size - reader->offset)
         return FALSE;
     end = reader->offset + length;
     while (reader->offset < end) {
-        if (!skip_padding(reader, 8) || !read_string(reader, &entry.name) ||
-            !read_string(reader, &entry.mode) || !read_string(reader, &entry.client_id))
+        if (!bus_reader_align(reader, 8) || !bus_reader_string(reader, 's', &entry.name) ||
+            !bus_reader_string(reader, 's', &entry.mode) ||
+            !bus_reader_string(reader, 's', &entry.client_id))
             return FALSE;
         g_array_append_val(entries, entry);
     }
@@ -184,7 +148,7 @@ info_list_read(GBytes *body, GListModel **out_held, GListModel **out_pending)
 {
     g_autoptr(GObject) held = (GObject *)info_list_new(body, TRUE);
     g_autoptr(GObject) pending = (GObject *)info_list_new(body, FALSE);
-    Reader reader = {0};
+    BusReader reader = {0};
 
     reader.data = g_bytes_get_data(body, &reader.size);
     if (!read_entries(&reader, ((InfoList *)held)->entries) ||

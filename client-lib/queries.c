@@ -20,51 +20,23 @@ build_query(gpointer manager)
                                NULL};
 }
 
-static GListModel *
-read_query_list(GVariant *list, gboolean held)
-{
-    GListStore *infos = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
-    GVariantIter iter;
-    const char *name, *mode, *client_id;
-
-    g_variant_iter_init(&iter, list);
-    while (g_variant_iter_next(&iter, "(&s&s&s)", &name, &mode, &client_id)) {
-        g_autoptr(WebLocksLockInfo) info =
-            web_locks_lock_info_new_from_query(name, mode, client_id, held);
-
-        g_list_store_append(infos, info);
-    }
-    return G_LIST_MODEL(infos);
-}
-
 static gpointer
-read_query_bytes(const char *signature, GBytes *body, gpointer data, GError **error)
+read_query(const BusReply *reply, gpointer manager, GError **error)
 {
+    g_autoptr(GBytes) body = g_bytes_new(reply->body, reply->body_size);
     g_autoptr(GListModel) held = NULL, pending = NULL;
 
-    if (g_str_equal(signature, INFO_LIST_SIGNATURE) && info_list_read(body, &held, &pending))
+    if (g_str_equal(reply->signature, INFO_LIST_SIGNATURE) && info_list_read(body, &held, &pending))
         return web_locks_snapshot_new(held, pending);
+    g_propagate_error(error, error_new_unreadable());
     return NULL;
 }
 
-static gpointer
-read_query(GVariant *body, gpointer manager, GError **error)
-{
-    g_autoptr(GVariant) held = NULL, pending = NULL;
-    g_autoptr(GListModel) held_infos = NULL, pending_infos = NULL;
-
-    if (!g_variant_is_of_type(body, G_VARIANT_TYPE("(a(sss)a(sss))"))) {
-        g_propagate_error(error, error_new_unreadable());
-        return NULL;
-    }
-    g_variant_get(body, "(@a(sss)@a(sss))", &held, &pending);
-    held_infos = read_query_list(held, TRUE);
-    pending_infos = read_query_list(pending, FALSE);
-    return web_locks_snapshot_new(held_infos, pending_infos);
-}
-
-static const MethodCallKind query_kind = {build_query, read_query, g_object_unref,
-                                          read_query_bytes};
+static const MethodCallKind query_kind = {
+    .build = build_query,
+    .read_raw = read_query,
+    .result_free = g_object_unref,
+};
 
 /**
  * web_locks_manager_query_async:

@@ -11,18 +11,6 @@
 #define HEAD_TYPE    1
 #define NATIVE_ORDER (G_BYTE_ORDER == G_LITTLE_ENDIAN ? 'l' : 'B')
 
-typedef struct {
-    const guint8 *data;
-    gsize size; /* the end of the array of header fields, from the beginning of the message */
-    gsize offset;
-} Reader;
-
-static gsize
-align(gsize offset, gsize alignment)
-{
-    return (offset + alignment - 1) / alignment * alignment;
-}
-
 static guint32
 get_u32(const guint8 *data)
 {
@@ -32,53 +20,57 @@ get_u32(const guint8 *data)
     return number;
 }
 
-static gboolean
-read_u32(Reader *reader, guint32 *out_number)
+gboolean
+bus_reader_align(BusReader *self, gsize alignment)
 {
-    const gsize offset = align(reader->offset, 4);
+    self->offset = (self->offset + alignment - 1) / alignment * alignment;
+    return self->offset <= self->size;
+}
 
-    if (offset + 4 > reader->size)
+gboolean
+bus_reader_u32(BusReader *self, guint32 *out_number)
+{
+    if (!bus_reader_align(self, 4) || self->size - self->offset < 4)
         return FALSE;
-    *out_number = get_u32(reader->data + offset);
-    reader->offset = offset + 4;
+    *out_number = get_u32(self->data + self->offset);
+    self->offset += 4;
     return TRUE;
 }
 
-/* Reads a string or an object path (length of four bytes), or a signature (one byte). */
-static gboolean
-read_string(Reader *reader, char type, const char **out_string)
+gboolean
+bus_reader_string(BusReader *self, char type, const char **out_string)
 {
     guint32 length;
 
     if (type == 'g') {
-        if (reader->offset >= reader->size)
+        if (self->offset >= self->size)
             return FALSE;
-        length = reader->data[reader->offset++];
-    } else if (!read_u32(reader, &length)) {
+        length = self->data[self->offset++];
+    } else if (!bus_reader_u32(self, &length)) {
         return FALSE;
     }
-    if (length >= reader->size - reader->offset || reader->data[reader->offset + length] != '\0')
+    if (length >= self->size - self->offset || self->data[self->offset + length] != '\0')
         return FALSE;
-    *out_string = (const char *)reader->data + reader->offset;
-    reader->offset += length + 1;
+    *out_string = (const char *)self->data + self->offset;
+    self->offset += length + 1;
     return TRUE;
 }
 
 /* Reads a header field: a struct of a byte and a variant. */
 static gboolean
-read_field(Reader *reader, BusReply *reply)
+read_field(BusReader *reader, BusReply *reply)
 {
     guint8 code;
     const char *type, *string = "";
     guint32 number = 0;
 
-    reader->offset = align(reader->offset, 8);
-    if (reader->offset >= reader->size)
+    if (!bus_reader_align(reader, 8) || reader->offset == reader->size)
         return FALSE;
     code = reader->data[reader->offset++];
-    if (!read_string(reader, 'g', &type) || type[0] == '\0' || type[1] != '\0')
+    if (!bus_reader_string(reader, 'g', &type) || type[0] == '\0' || type[1] != '\0')
         return FALSE;
-    if (type[0] == 'u' ? !read_u32(reader, &number) : !read_string(reader, type[0], &string))
+    if (type[0] == 'u' ? !bus_reader_u32(reader, &number)
+                       : !bus_reader_string(reader, type[0], &string))
         return FALSE;
     if (code == G_DBUS_MESSAGE_HEADER_FIELD_REPLY_SERIAL)
         reply->reply_serial = number;
@@ -92,7 +84,7 @@ read_field(Reader *reader, BusReply *reply)
 gboolean
 bus_reply_read(BusReply *self, const guint8 *message, gsize size)
 {
-    Reader reader = {.data = message, .offset = HEAD_BYTES};
+    BusReader reader = {.data = message, .offset = HEAD_BYTES};
     gsize body_offset;
 
     *self = (BusReply){.sender = "", .signature = ""};
@@ -101,7 +93,7 @@ bus_reply_read(BusReply *self, const guint8 *message, gsize size)
         return FALSE;
     self->body_size = get_u32(message + 4);
     reader.size = HEAD_BYTES + (gsize)get_u32(message + 12);
-    body_offset = align(reader.size, 8);
+    body_offset = (reader.size + 7) / 8 * 8;
     if (body_offset > size || size - body_offset != self->body_size)
         return FALSE;
     self->body = message + body_offset;

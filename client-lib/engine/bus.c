@@ -38,7 +38,7 @@ struct BusCall {
     gboolean is_of_driver;
     SessionTimer timer;
     BusAnswered answered;
-    gboolean (*take)(const BusReply *reply, gpointer data);
+    void (*take)(const BusReply *reply, gpointer data);
     gpointer data;
 };
 
@@ -66,7 +66,7 @@ on_call_expired(gpointer data)
 }
 
 void
-bus_call_set_take(BusCall *call, gboolean (*take)(const BusReply *reply, gpointer data))
+bus_call_set_take(BusCall *call, void (*take)(const BusReply *reply, gpointer data))
 {
     call->take = take;
 }
@@ -312,9 +312,9 @@ on_large_reply(const BusReply *reply, gpointer data)
     if (self->is_connected)
         self->funcs->arriving(self->data);
     call = g_hash_table_lookup(self->calls, GUINT_TO_POINTER(reply->reply_serial));
-    if (call == NULL || call->take == NULL || g_strcmp0(reply->sender, self->owner) != 0 ||
-        !call->take(reply, call->data))
+    if (call == NULL || call->take == NULL || g_strcmp0(reply->sender, self->owner) != 0)
         return FALSE;
+    call->take(reply, call->data);
     call->answered = NULL;
     call_finish(call, BUS_ANSWERED, NULL, NULL);
     return TRUE;

@@ -75,9 +75,9 @@ BusCall *bus_call(Bus *self,
                   BusAnswered answered,
                   gpointer data);
 
-/* A large reply is passed to `take` without being parsed. If that returns FALSE, the reply is
- * parsed and passed to BusAnswered. */
-void bus_call_set_take(BusCall *call, gboolean (*take)(const BusReply *reply, gpointer data));
+/* A large reply in native byte order is passed to `take` in place of BusAnswered, without being
+ * parsed. */
+void bus_call_set_take(BusCall *call, void (*take)(const BusReply *reply, gpointer data));
 
 /* Ignores the reply: no function of this call is called any more. */
 void bus_call_forget(BusCall *call);
