@@ -90,83 +90,66 @@ web_locks_lock_info_new_from_query(const char *name,
     return self;
 }
 
-/* `age_ms` is the time since then. */
-static void
-set_since(WebLocksLockInfo *self, guint64 age_ms)
+/* Reads a value of the type of the place that is to have it. Returns FALSE if it has another one.
+ */
+static gboolean
+read_value(GVariant *value, const char *type, gpointer place)
 {
-    const gint64 age_us = (gint64)MIN(age_ms, (guint64)G_MAXINT64 / 2000) * 1000;
-
-    self->since_us = g_get_real_time() - age_us;
-}
-
-static void
-read_string(GVariant *entry, const char *key, char **field)
-{
-    const char *string;
-
-    if (!g_variant_lookup(entry, key, "&s", &string))
-        return;
-    g_free(*field);
-    *field = g_strdup(string);
+    if (!g_variant_is_of_type(value, G_VARIANT_TYPE(type)))
+        return FALSE;
+    if (type[0] == 's') {
+        g_free(*(char **)place);
+        *(char **)place = g_variant_dup_string(value, NULL);
+    } else if (type[0] == 'a') {
+        g_strfreev(*(char ***)place);
+        *(char ***)place = g_variant_dup_strv(value, NULL);
+    } else {
+        g_variant_get(value, type, place);
+    }
+    return TRUE;
 }
 
 /* Unknown keys, of a newer service, are ignored. */
-static gboolean
-has_right_types(GVariant *entry)
+WebLocksLockInfo *
+web_locks_lock_info_new_from_inspect(GVariant *entry)
 {
-    static const struct {
+    g_autoptr(WebLocksLockInfo) self = g_object_new(WEB_LOCKS_TYPE_LOCK_INFO, NULL);
+    g_autofree char *mode = g_strdup(""), *state = g_strdup("");
+    guint64 age_ms = G_MAXUINT64;
+    const struct {
         const char *key;
         const char *type;
+        gpointer place;
     } known[] = {
-        {"name", "s"},       {"clientId", "s"}, {"why", "s"},  {"process", "s"},
-        {"blockedBy", "as"}, {"token", "t"},    {"age", "t"},  {"pid", "u"},
-        {"position", "u"},   {"cursor", "t"},   {"mode", "s"}, {"state", "s"},
-        {"id", "t"},         {"app", "s"},      {"uid", "u"},  {"key", "t"},
+        {"name", "s", &self->name},
+        {"clientId", "s", &self->client_id},
+        {"why", "s", &self->why},
+        {"process", "s", &self->process},
+        {"app", "s", &self->application},
+        {"blockedBy", "as", &self->blocked_by},
+        {"token", "t", &self->token},
+        {"id", "t", &self->id},
+        {"key", "t", &self->key},
+        {"cursor", "t", &self->cursor},
+        {"pid", "u", &self->pid},
+        {"uid", "u", &self->uid},
+        {"position", "u", &self->position},
+        {"mode", "s", &mode},
+        {"state", "s", &state},
+        {"age", "t", &age_ms},
     };
 
     for (guint i = 0; i < G_N_ELEMENTS(known); i++) {
         g_autoptr(GVariant) value = g_variant_lookup_value(entry, known[i].key, NULL);
 
-        if (value != NULL && !g_variant_is_of_type(value, G_VARIANT_TYPE(known[i].type)))
-            return FALSE;
+        if (value != NULL && !read_value(value, known[i].type, known[i].place))
+            return NULL;
     }
-    return TRUE;
-}
-
-WebLocksLockInfo *
-web_locks_lock_info_new_from_inspect(GVariant *entry)
-{
-    WebLocksLockInfo *self;
-    const char *word;
-    char **blocked_by;
-    guint64 age_ms;
-
-    if (!has_right_types(entry))
-        return NULL;
-    self = g_object_new(WEB_LOCKS_TYPE_LOCK_INFO, NULL);
-    read_string(entry, "name", &self->name);
-    read_string(entry, "clientId", &self->client_id);
-    read_string(entry, "why", &self->why);
-    read_string(entry, "process", &self->process);
-    if (g_variant_lookup(entry, "blockedBy", "^as", &blocked_by)) {
-        g_strfreev(self->blocked_by);
-        self->blocked_by = blocked_by;
-    }
-    g_variant_lookup(entry, "token", "t", &self->token);
-    read_string(entry, "app", &self->application);
-    g_variant_lookup(entry, "id", "t", &self->id);
-    g_variant_lookup(entry, "key", "t", &self->key);
-    g_variant_lookup(entry, "uid", "u", &self->uid);
-    if (g_variant_lookup(entry, "age", "t", &age_ms))
-        set_since(self, age_ms);
-    g_variant_lookup(entry, "pid", "u", &self->pid);
-    g_variant_lookup(entry, "position", "u", &self->position);
-    g_variant_lookup(entry, "cursor", "t", &self->cursor);
-    if (g_variant_lookup(entry, "mode", "&s", &word))
-        self->mode = mode_from_word(word);
-    if (g_variant_lookup(entry, "state", "&s", &word))
-        self->held = strcmp(word, BUS_STATE_HELD) == 0;
-    return self;
+    self->mode = mode_from_word(mode);
+    self->held = strcmp(state, BUS_STATE_HELD) == 0;
+    if (age_ms != G_MAXUINT64)
+        self->since_us = g_get_real_time() - (gint64)MIN(age_ms, (guint64)G_MAXINT64 / 2000) * 1000;
+    return g_steal_pointer(&self);
 }
 
 guint64
