@@ -93,15 +93,10 @@ agent_ref_unref(gpointer data)
     g_atomic_rc_box_release_full(data, agent_ref_clear);
 }
 
-typedef struct {
-    SessionDelivery delivery;
-    AgentRef *ref;
-} Change;
-
 static void
-change_run(SessionDelivery *delivery)
+notify(gpointer data)
 {
-    AgentRef *ref = ((Change *)delivery)->ref;
+    AgentRef *ref = data;
     g_autoptr(GObject) self = g_weak_ref_get(&ref->agent);
 
     g_atomic_int_set(&ref->is_queued, FALSE);
@@ -115,25 +110,13 @@ change_run(SessionDelivery *delivery)
 }
 
 static void
-change_free(SessionDelivery *delivery)
-{
-    agent_ref_unref(((Change *)delivery)->ref);
-    g_free(delivery);
-}
-
-static void
 on_connection_changed(gpointer data)
 {
     AgentRef *ref = data;
-    Change *change;
 
-    if (!g_atomic_int_compare_and_exchange(&ref->is_queued, FALSE, TRUE))
-        return;
-    change = g_new0(Change, 1);
-    change->delivery.run = change_run;
-    change->delivery.free = change_free;
-    change->ref = g_atomic_rc_box_acquire(ref);
-    session_deliver(ref->session, session_get_context(ref->session), &change->delivery);
+    if (g_atomic_int_compare_and_exchange(&ref->is_queued, FALSE, TRUE))
+        session_deliver(ref->session, session_get_context(ref->session), notify,
+                        g_atomic_rc_box_acquire(ref), agent_ref_unref);
 }
 
 /* ---- constructors */

@@ -286,15 +286,14 @@ on_queue_changed(WebLocksClaim *self)
 }
 
 typedef struct {
-    SessionDelivery delivery;
     GTask *request;
     guint64 key;
 } Wait;
 
 static void
-wait_run(SessionDelivery *delivery)
+wait_run(gpointer data)
 {
-    const Wait *wait = (Wait *)delivery;
+    const Wait *wait = data;
     g_autoptr(WebLocksClaim) self = claim_ref_get(g_task_get_task_data(wait->request));
 
     if (self == NULL || self->request != wait->request)
@@ -307,10 +306,10 @@ wait_run(SessionDelivery *delivery)
 }
 
 static void
-wait_free(SessionDelivery *delivery)
+wait_free(gpointer data)
 {
-    g_object_unref(((Wait *)delivery)->request);
-    g_free(delivery);
+    g_object_unref(((Wait *)data)->request);
+    g_free(data);
 }
 
 /* Called with the session lock held. */
@@ -323,13 +322,10 @@ on_waits(GTask *request, guint64 key)
     if (request == NULL) /* cancelled */
         return;
     manager = g_task_get_source_object(request);
-    wait = g_new0(Wait, 1);
-    wait->delivery.run = wait_run;
-    wait->delivery.free = wait_free;
-    wait->request = g_object_ref(request);
-    wait->key = key;
+    wait = g_new(Wait, 1);
+    *wait = (Wait){g_object_ref(request), key};
     session_deliver(connection_get_session(web_locks_manager_get_connection(manager)),
-                    g_task_get_context(request), &wait->delivery);
+                    g_task_get_context(request), wait_run, wait, wait_free);
 }
 
 /* ---- requests */

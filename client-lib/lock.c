@@ -320,7 +320,7 @@ web_locks_lock_get_property(GObject *object, guint id, GValue *value, GParamSpec
     }
 }
 
-/* This runs while the object still has a reference: see loss_run() in engine/request.c. */
+/* This runs while the object still has a reference: see report_loss() in engine/request.c. */
 static void
 web_locks_lock_dispose(GObject *object)
 {

@@ -91,7 +91,6 @@ completion_listen(Completion *self,
 /* ---- the result */
 
 typedef struct {
-    SessionDelivery delivery;
     GTask *task;
     GCancellable *cancellable; /* borrowed from the task; NULL: not checked */
     gboolean is_boolean;
@@ -109,9 +108,9 @@ result_clear_pointer(Result *self)
 }
 
 static void
-result_run(SessionDelivery *delivery)
+result_run(gpointer data)
 {
-    Result *self = (Result *)delivery;
+    Result *self = data;
 
     /* It was cancelled after completion: release a granted lock now, not when the task is freed. */
     if (self->error == NULL &&
@@ -126,9 +125,9 @@ result_run(SessionDelivery *delivery)
 }
 
 static void
-result_free(SessionDelivery *delivery)
+result_free(gpointer data)
 {
-    Result *self = (Result *)delivery;
+    Result *self = data;
 
     result_clear_pointer(self);
     g_clear_error(&self->error);
@@ -141,12 +140,10 @@ return_to_task(Completion *self, const Result *result)
 {
     Result *copy = g_memdup2(result, sizeof *result);
 
-    copy->delivery.run = result_run;
-    copy->delivery.free = result_free;
     copy->task = g_steal_pointer(&self->task);
     copy->cancellable = self->cancel != NULL ? g_task_get_cancellable(copy->task) : NULL;
     stop_listening(self);
-    session_deliver(self->session, g_task_get_context(copy->task), &copy->delivery);
+    session_deliver(self->session, g_task_get_context(copy->task), result_run, copy, result_free);
 }
 
 static void

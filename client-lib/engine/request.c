@@ -191,17 +191,12 @@ get_patience_us(const RequestOptions *options)
 
 /* ---- loss of the lock */
 
-typedef struct {
-    SessionDelivery delivery;
-    Request *request;
-} Loss;
-
 /* Another thread may be disposing of the lock object at this moment. It sets `lock` to NULL with
  * the session lock held, while the object still has a reference. */
 static void
-loss_run(SessionDelivery *delivery)
+report_loss(gpointer data)
 {
-    Request *request = ((Loss *)delivery)->request;
+    Request *request = data;
     g_autoptr(GObject) lock = NULL;
 
     session_enter(request->session);
@@ -213,24 +208,19 @@ loss_run(SessionDelivery *delivery)
 }
 
 static void
-loss_free(SessionDelivery *delivery)
+unref_request(gpointer request)
 {
-    request_unref(((Loss *)delivery)->request);
-    g_free(delivery);
+    request_unref(request);
 }
 
 static void
 request_lose(Request *self, PacketReason reason)
 {
-    Loss *loss = g_new0(Loss, 1);
-
     self->loss_reason = reason;
     self->error = error_new_from_loss(reason);
     set_state(self, STATE_LOST);
-    loss->delivery.run = loss_run;
-    loss->delivery.free = loss_free;
-    loss->request = request_ref(self);
-    session_deliver(self->session, session_get_context(self->session), &loss->delivery);
+    session_deliver(self->session, session_get_context(self->session), report_loss,
+                    request_ref(self), unref_request);
     lock_table_forget(self->table, &self->entry);
 }
 

@@ -17,6 +17,14 @@
  * fair share of it. */
 #define INPUT_ROUNDS_MAX 16
 
+typedef struct Delivery Delivery;
+struct Delivery {
+    Delivery *next;
+    void (*run)(gpointer data);
+    gpointer data;
+    GDestroyNotify data_free;
+};
+
 struct Session {
     gatomicrefcount n_refs;
     GRecMutex mutex;
@@ -35,8 +43,8 @@ struct Session {
     gint64 next_timer_us; /* not later than the earliest timer; G_MAXINT64: none */
     GQueue waiters;       /* of SessionWaiter */
 
-    SessionDelivery *deliveries; /* for `context` */
-    SessionDelivery **deliveries_end;
+    Delivery *deliveries; /* for `context` */
+    Delivery **deliveries_end;
     int is_ready; /* atomic: the source has to be dispatched even without events */
     GThread *delivering;
     gboolean is_after_deliveries; /* after_deliveries() has to be called */
@@ -129,28 +137,29 @@ session_leave(Session *self)
 static gboolean
 on_idle(gpointer data)
 {
-    SessionDelivery *delivery = data;
+    Delivery *delivery = data;
 
-    delivery->run(delivery);
+    delivery->run(delivery->data);
     return G_SOURCE_REMOVE;
 }
 
 static void
-on_idle_destroyed(gpointer data)
+delivery_free(gpointer data)
 {
-    SessionDelivery *delivery = data;
+    Delivery *delivery = data;
 
-    delivery->free(delivery);
+    delivery->data_free(delivery->data);
+    g_free(delivery);
 }
 
 static void
-deliver_by_idle_source(GMainContext *context, SessionDelivery *delivery)
+deliver_by_idle_source(GMainContext *context, Delivery *delivery)
 {
     g_autoptr(GSource) source = g_idle_source_new();
 
     g_source_set_static_name(source, "weblocks-delivery");
     g_source_set_priority(source, G_PRIORITY_DEFAULT);
-    g_source_set_callback(source, on_idle, delivery, on_idle_destroyed);
+    g_source_set_callback(source, on_idle, delivery, delivery_free);
     g_source_attach(source, context);
 }
 
@@ -162,13 +171,19 @@ update_ready(Session *self)
 }
 
 void
-session_deliver(Session *self, GMainContext *context, SessionDelivery *delivery)
+session_deliver(Session *self,
+                GMainContext *context,
+                void (*run)(gpointer data),
+                gpointer data,
+                GDestroyNotify data_free)
 {
+    Delivery *delivery = g_new(Delivery, 1);
+
+    *delivery = (Delivery){NULL, run, data, data_free};
     if (context != self->context || self->source == NULL) {
         deliver_by_idle_source(context, delivery);
         return;
     }
-    delivery->next = NULL;
     *self->deliveries_end = delivery;
     self->deliveries_end = &delivery->next;
     if (!g_atomic_int_get(&self->is_ready)) {
@@ -178,10 +193,10 @@ session_deliver(Session *self, GMainContext *context, SessionDelivery *delivery)
     }
 }
 
-static SessionDelivery *
+static Delivery *
 take_delivery(Session *self)
 {
-    SessionDelivery *delivery = self->deliveries;
+    Delivery *delivery = self->deliveries;
 
     if (delivery != NULL)
         self->deliveries = delivery->next;
@@ -472,16 +487,16 @@ handle_watches(Session *self)
 
 /* Messages that the delivery has queued are sent before it is freed, which can take a while. */
 static void
-run_delivery(Session *self, SessionDelivery *delivery)
+run_delivery(Session *self, Delivery *delivery)
 {
-    delivery->run(delivery);
+    delivery->run(delivery->data);
     if (g_atomic_int_get(&self->is_ready)) {
         lock(self);
         if (self->deliveries == NULL && self->source != NULL)
             finish_deliveries(self);
         unlock(self);
     }
-    delivery->free(delivery);
+    delivery_free(delivery);
 }
 
 /* Each delivery is removed from the queue just before it runs, since it may run a nested main
@@ -490,7 +505,7 @@ static void
 run_deliveries(Session *self)
 {
     GThread *outer;
-    SessionDelivery *delivery;
+    Delivery *delivery;
 
     lock(self);
     outer = self->delivering;
@@ -570,7 +585,7 @@ session_new(void (*unused)(gpointer data), gpointer data)
 void
 session_close(Session *self)
 {
-    SessionDelivery *delivery;
+    Delivery *delivery;
     GSource *source = g_steal_pointer(&self->source);
 
     g_assert(self->n_watches == 0 && g_queue_is_empty(&self->timers));

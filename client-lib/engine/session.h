@@ -77,19 +77,14 @@ typedef struct {
 void session_start_timer(Session *self, SessionTimer *timer, gint64 due_us);
 void session_stop_timer(Session *self, SessionTimer *timer);
 
-/* A call into application code, which runs without the lock. To be embedded as the first member of
- * a larger struct. `free` is called after `run`, or instead of it if the context is destroyed
- * before. */
-typedef struct SessionDelivery SessionDelivery;
-struct SessionDelivery {
-    SessionDelivery *next;
-    void (*run)(SessionDelivery *self);
-    void (*free)(SessionDelivery *self);
-};
-
-/* Takes `delivery` and runs it in `context`. Deliveries run in the order of these calls, and never
- * from within session_wait(). */
-void session_deliver(Session *self, GMainContext *context, SessionDelivery *delivery);
+/* Calls `run`, which may call application code, in `context` and without the lock. Such deliveries
+ * run in the order of these calls, and never from within session_wait(). `data_free` is called
+ * after `run`, or instead of it if the context is destroyed before. */
+void session_deliver(Session *self,
+                     GMainContext *context,
+                     void (*run)(gpointer data),
+                     gpointer data,
+                     GDestroyNotify data_free);
 
 /* session_is_delivering() is TRUE while the calling thread runs a batch of deliveries of the
  * agent's context. `func` is called with the lock held after such a batch, or by
