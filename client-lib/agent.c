@@ -241,7 +241,7 @@ connect_finish(GAsyncInitable *initable, GAsyncResult *result, GError **error)
 {
     g_return_val_if_fail(g_task_is_valid(result, initable), FALSE);
     g_return_val_if_fail(g_async_result_is_tagged(result, connect_async), FALSE);
-    return g_task_propagate_boolean(G_TASK(result), error);
+    return g_task_propagate_pointer(G_TASK(result), error) != NULL;
 }
 
 static void

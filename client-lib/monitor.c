@@ -425,12 +425,7 @@ read_reply(GVariant *body, gpointer monitor, GError **error)
     return choose_call(self) ? NULL : self;
 }
 
-static void
-free_nothing(gpointer data)
-{
-}
-
-static const MethodCallKind refresh_kind = {build_call, read_reply, free_nothing};
+static const MethodCallKind refresh_kind = {build_call, read_reply};
 
 /* ---- the lists */
 

@@ -216,16 +216,10 @@ read_break(GVariant *body, gpointer data, GError **error)
     return GUINT_TO_POINTER(MIN(count, (guint32)G_MAXINT32 - 1) + 1);
 }
 
-static void
-free_nothing(gpointer data)
-{
-}
-
 /* Sent again, it could end the lock of the next holder. */
 static const MethodCallKind break_kind = {
     .build = build_break,
     .read = read_break,
-    .result_free = free_nothing,
     .is_once = TRUE,
 };
 

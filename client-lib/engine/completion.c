@@ -103,8 +103,9 @@ typedef struct {
 static void
 result_clear_pointer(Result *self)
 {
-    if (self->pointer != NULL)
-        self->pointer_free(g_steal_pointer(&self->pointer));
+    if (self->pointer != NULL && self->pointer_free != NULL)
+        self->pointer_free(self->pointer);
+    self->pointer = NULL;
 }
 
 static void

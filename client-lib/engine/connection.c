@@ -30,7 +30,6 @@ struct Connection {
     Bus *bus;
     LockTable *table;
     MethodCalls *method_calls;
-    GQueue connects;      /* of Connect */
     gboolean is_prepared; /* open a socket as soon as the service's name has an owner */
 
     GQueue subscriptions; /* of SignalSubscription */
@@ -39,12 +38,6 @@ struct Connection {
     gpointer changed_data;
     GDestroyNotify changed_destroy;
 };
-
-typedef struct {
-    GList link;
-    Connection *connection;
-    Completion completion;
-} Connect;
 
 /* ---- state */
 
@@ -172,35 +165,6 @@ notify_subscribers(Connection *self, GDBusMessage *signal, const char *name)
 
 /* ---- connecting */
 
-static void
-connect_free(Connect *self)
-{
-    g_queue_unlink(&self->connection->connects, &self->link);
-    session_remove_user(self->connection->session);
-    g_free(self);
-}
-
-static void
-on_connect_cancelled(gpointer data)
-{
-    connect_free(data);
-}
-
-/* With `error` NULL, the connection is established. */
-static void
-finish_connects(Connection *self, const GError *error)
-{
-    while (!g_queue_is_empty(&self->connects)) {
-        Connect *connect = g_queue_peek_head(&self->connects);
-
-        if (error != NULL)
-            completion_return_error(&connect->completion, g_error_copy(error));
-        else
-            completion_return_boolean(&connect->completion, TRUE);
-        connect_free(connect);
-    }
-}
-
 static gboolean
 open_bus(Connection *self, GError **error)
 {
@@ -219,37 +183,21 @@ open_bus(Connection *self, GError **error)
     return TRUE;
 }
 
-static void
-start_connect(Connection *self, Caller caller)
-{
-    Connect *connect = g_new0(Connect, 1);
-    GError *error = NULL;
-
-    connect->connection = self;
-    completion_init(&connect->completion, self->session, caller);
-    if (!completion_listen(&connect->completion, caller.cancellable, on_connect_cancelled,
-                           connect)) {
-        g_free(connect);
-        return;
-    }
-    connect->link.data = connect;
-    session_add_user(self->session);
-    g_queue_push_tail_link(&self->connects, &connect->link);
-    self->is_prepared = TRUE;
-    if (!open_bus(self, &error)) {
-        completion_return_error(&connect->completion, error);
-        connect_free(connect);
-    } else if (is_open(self)) {
-        finish_connects(self, NULL);
-        recovery_prepare(lock_table_get_recovery(self->table));
-    }
-}
-
 void
 connection_connect(Connection *self, Caller caller)
 {
+    static const MethodCallKind kind = {NULL};
+    GError *error = NULL;
+
     session_enter(self->session);
-    start_connect(self, caller);
+    self->is_prepared = TRUE;
+    if (!open_bus(self, &error)) {
+        caller_fail(caller, self->session, error);
+    } else {
+        if (is_open(self))
+            recovery_prepare(lock_table_get_recovery(self->table));
+        method_calls_start(self->method_calls, &kind, NULL, caller);
+    }
     session_leave(self->session);
 }
 
@@ -304,7 +252,6 @@ finish_all(Connection *self, PacketReason reason, const GError *error)
 {
     lock_table_finish(self->table, reason, error);
     method_calls_finish(self->method_calls, error);
-    finish_connects(self, error);
 }
 
 static void
@@ -349,7 +296,6 @@ on_bus_connected(gpointer data)
     if (self->client_id == NULL)
         g_atomic_pointer_set(&self->client_id, g_strdup(bus_get_unique_name(self->bus)));
     set_state(self, STATE_OPEN);
-    finish_connects(self, NULL);
     recovery_connected(recovery);
     if (self->is_prepared)
         recovery_prepare(recovery);

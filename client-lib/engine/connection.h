@@ -49,7 +49,7 @@ void connection_set_changed(Connection *self,
                             gpointer data,
                             GDestroyNotify destroy);
 
-/* The result of connection_connect() is a boolean; for the others see request.h and
+/* The result of connection_connect() is a pointer other than NULL; for the others see request.h and
  * method-call.h. */
 void connection_connect(Connection *self, Caller caller);
 void connection_request(Connection *self,

@@ -202,6 +202,11 @@ method_call_try(MethodCall *self)
     MethodCalls *owner = self->owner;
     MethodCallMessage call;
 
+    if (self->kind->build == NULL) {
+        if (bus_is_connected(owner->bus))
+            method_call_return(self, owner, NULL);
+        return;
+    }
     if (!owner->funcs->is_ready(owner->data))
         return;
     self->wait = WAIT_ANSWER;
@@ -235,13 +240,14 @@ method_calls_start(MethodCalls *self, const MethodCallKind *kind, gpointer data,
 
 /* ---- all of them */
 
-/* No call is added or removed meanwhile. */
+/* No call is added meanwhile. */
 void
 method_calls_try(MethodCalls *self)
 {
-    for (GList *link = self->method_calls.head; link != NULL; link = link->next) {
+    for (GList *link = self->method_calls.head, *next; link != NULL; link = next) {
         MethodCall *call = link->data;
 
+        next = link->next;
         if (call->wait == WAIT_READY)
             method_call_try(call);
     }

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Method calls on the bus that the application waits for: Query, Inspect, Buckets, Watch, Break.
+/* What the application waits for on the bus: method calls, such as Query, Inspect, Watch and Break;
+ * and to be connected, which is a call without a message.
  *
  * A call is sent when all earlier lock operations have been sent to the service, so that the reply
  * includes their effects. It is sent again if the service ends before it has replied, unless its
@@ -22,7 +23,8 @@ typedef struct {
 
 /* Describes a method call and the conversion of its reply. `read` gets a tuple and returns the
  * result for the application; if it returns NULL without an error, `build` is called again for a
- * further call. */
+ * further call. A result without `result_free` has nothing to free. Without `build` there is no
+ * call: the result is a pointer other than NULL as soon as the bus is connected. */
 typedef struct {
     MethodCallMessage (*build)(gpointer data);
     gpointer (*read)(GVariant *body, gpointer data, GError **error);
