@@ -197,7 +197,6 @@ print_json(const Info *info)
     json_strings(&json, "buckets", info->buckets);
     json_close(&json, '}');
     json_print(&json);
-    json_clear(&json);
 }
 
 /* ---- */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The commands of `weblocks`. Each is implemented in a file of its own; main.c has the table. */
+/* The commands of `weblocks`; main.c has the table. */
 
 #pragma once
 

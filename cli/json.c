@@ -14,13 +14,6 @@ json_init(Json *json)
     json->wants_comma = FALSE;
 }
 
-void
-json_clear(Json *json)
-{
-    g_string_free(json->text, TRUE);
-    json->text = NULL;
-}
-
 static void
 append_character(GString *out, gunichar character)
 {
@@ -100,6 +93,5 @@ json_print(Json *json)
 {
     g_string_append_c(json->text, '\n');
     fwrite(json->text->str, 1, json->text->len, stdout);
-    g_string_truncate(json->text, 0);
-    json->wants_comma = FALSE;
+    g_string_free(json->text, TRUE);
 }

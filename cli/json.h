@@ -24,6 +24,5 @@ void json_string(Json *json, const char *key, const char *value);
 void json_strings(Json *json, const char *key, const char *const *values);
 void json_number(Json *json, const char *key, guint64 value);
 
-/* Prints the line to standard output and empties the buffer. */
+/* Prints the line to standard output and frees it. */
 void json_print(Json *json);
-void json_clear(Json *json);

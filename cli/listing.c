@@ -1,49 +1,28 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "cli/listing.h"
+/* `weblocks query` prints the standard's snapshot of held locks and pending requests [4.5],
+ * `weblocks list` and `weblocks inspect` the same with all details: of one bucket or of all. */
+
+#include "cli/commands.h"
 
 #include <glib/gi18n.h>
 #include <unistd.h>
 
 #include "cli/lock-output.h"
 #include "cli/status.h"
+#include "cli/target.h"
 #include "client-lib/evidence/evidence.h"
 
-/* The snapshot of one bucket. */
+/* The strings are those of the command line. */
 typedef struct {
-    WebLocksManager *manager;
-    WebLocksSnapshot *snapshot;
-} Page;
-
-static void
-page_free(gpointer data)
-{
-    Page *page = data;
-
-    g_object_unref(page->manager);
-    g_object_unref(page->snapshot);
-    g_free(page);
-}
-
-static gboolean
-take_page(const Listing *listing, WebLocksManager *manager, GPtrArray *pages, GError **error)
-{
-    WebLocksSnapshot *snapshot;
-    Page *page;
-
-    if (listing->detailed)
-        snapshot = web_locks_manager_inspect_sync(manager, listing->name, NULL, error);
-    else
-        snapshot = web_locks_manager_query_sync(manager, NULL, error);
-    if (snapshot == NULL)
-        return FALSE;
-    page = g_new0(Page, 1);
-    page->manager = g_object_ref(manager);
-    page->snapshot = snapshot;
-    g_ptr_array_add(pages, page);
-    return TRUE;
-}
+    Target target;
+    gboolean all_buckets;
+    gboolean all; /* of all principals that the caller may look at */
+    gboolean json;
+    gboolean detailed;
+    const char *name; /* only this lock name; NULL: all names. Only used if `detailed`. */
+} Listing;
 
 /* Returns owned managers, or NULL and an error. */
 static GPtrArray *
@@ -66,20 +45,23 @@ get_managers(const Listing *listing, GError **error)
     return managers;
 }
 
-/* Returns owned pages, or NULL and an error. */
+/* Returns an owned snapshot of each bucket, or NULL and an error. */
 static GPtrArray *
-take_pages(const Listing *listing, GError **error)
+take_snapshots(const Listing *listing, GPtrArray *managers, GError **error)
 {
-    g_autoptr(GPtrArray) managers = get_managers(listing, error);
-    g_autoptr(GPtrArray) pages = g_ptr_array_new_with_free_func(page_free);
+    g_autoptr(GPtrArray) snapshots = g_ptr_array_new_with_free_func(g_object_unref);
 
-    if (managers == NULL)
-        return NULL;
     for (guint i = 0; i < managers->len; i++) {
-        if (!take_page(listing, managers->pdata[i], pages, error))
+        WebLocksSnapshot *snapshot =
+            listing->detailed
+                ? web_locks_manager_inspect_sync(managers->pdata[i], listing->name, NULL, error)
+                : web_locks_manager_query_sync(managers->pdata[i], NULL, error);
+
+        if (snapshot == NULL)
             return NULL;
+        g_ptr_array_add(snapshots, snapshot);
     }
-    return g_steal_pointer(&pages);
+    return g_steal_pointer(&snapshots);
 }
 
 static void
@@ -92,65 +74,46 @@ append_to_store(GListStore *store, GListModel *list)
     }
 }
 
-/* Those of all pages together: clients may wait for each other in several buckets. */
+/* Those of all buckets together: clients may wait for each other in several of them. */
 static void
-update_evidence(GPtrArray *pages)
+update_evidence(GPtrArray *snapshots)
 {
     g_autoptr(GListStore) held = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
     g_autoptr(GListStore) pending = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
 
-    for (guint i = 0; i < pages->len; i++) {
-        const Page *page = pages->pdata[i];
-
-        append_to_store(held, web_locks_snapshot_get_held(page->snapshot));
-        append_to_store(pending, web_locks_snapshot_get_pending(page->snapshot));
+    for (guint i = 0; i < snapshots->len; i++) {
+        append_to_store(held, web_locks_snapshot_get_held(snapshots->pdata[i]));
+        append_to_store(pending, web_locks_snapshot_get_pending(snapshots->pdata[i]));
     }
     evidence_update_lists(G_LIST_MODEL(held), G_LIST_MODEL(pending));
 }
 
-/* The output of --all: the buckets of several principals may have the same name. */
+/* With --all, the output is an array of buckets, since those of several principals may have the
+ * same name; with --all-buckets, an object with a member for each bucket. */
 static void
-print_all_json(const Listing *listing, GPtrArray *pages)
+print_json(const Listing *listing, GPtrArray *managers, GPtrArray *snapshots)
 {
+    const gboolean has_several = listing->all || listing->all_buckets;
     Json json;
 
     json_init(&json);
     json_open(&json, NULL, '{');
-    json_open(&json, "buckets", '[');
-    for (guint i = 0; i < pages->len; i++) {
-        const Page *page = pages->pdata[i];
-
-        json_open(&json, NULL, '{');
-        lock_output_bucket_members(&json, page->manager);
-        lock_output_snapshot(&json, page->snapshot, listing->detailed);
-        json_close(&json, '}');
-    }
-    json_close(&json, ']');
-    json_close(&json, '}');
-    json_print(&json);
-    json_clear(&json);
-}
-
-/* With --all-buckets, the output is one object with a member for each bucket. */
-static void
-print_json(const Listing *listing, GPtrArray *pages)
-{
-    Json json;
-
-    json_init(&json);
-    json_open(&json, NULL, '{');
-    for (guint i = 0; i < pages->len; i++) {
-        const Page *page = pages->pdata[i];
-
-        if (listing->all_buckets)
-            json_open(&json, web_locks_manager_get_bucket(page->manager), '{');
-        lock_output_snapshot(&json, page->snapshot, listing->detailed);
-        if (listing->all_buckets)
+    if (listing->all)
+        json_open(&json, "buckets", '[');
+    for (guint i = 0; i < managers->len; i++) {
+        if (has_several)
+            json_open(&json, listing->all ? NULL : web_locks_manager_get_bucket(managers->pdata[i]),
+                      '{');
+        if (listing->all)
+            lock_output_bucket_members(&json, managers->pdata[i]);
+        lock_output_snapshot(&json, snapshots->pdata[i], listing->detailed);
+        if (has_several)
             json_close(&json, '}');
     }
+    if (listing->all)
+        json_close(&json, ']');
     json_close(&json, '}');
     json_print(&json);
-    json_clear(&json);
 }
 
 static void
@@ -181,12 +144,12 @@ get_place(const Listing *listing, WebLocksManager *manager)
 /* Adds rows sorted by name; within a name, held locks first, then pending requests in queue order.
  * This needs a stable sort, which g_ptr_array_sort() is. */
 static void
-add_rows(const Listing *listing, Table *table, const Page *page)
+add_rows(const Listing *listing, Table *table, WebLocksManager *manager, WebLocksSnapshot *snapshot)
 {
     g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func(g_object_unref);
-    g_autofree char *place = get_place(listing, page->manager);
-    GListModel *held = web_locks_snapshot_get_held(page->snapshot);
-    GListModel *pending = web_locks_snapshot_get_pending(page->snapshot);
+    g_autofree char *place = get_place(listing, manager);
+    GListModel *held = web_locks_snapshot_get_held(snapshot);
+    GListModel *pending = web_locks_snapshot_get_pending(snapshot);
     g_autoptr(GHashTable) clients = listing->detailed ? lock_output_clients(held, pending) : NULL;
 
     append_list(rows, held);
@@ -196,39 +159,36 @@ add_rows(const Listing *listing, Table *table, const Page *page)
         lock_output_row(table, place, rows->pdata[i], clients);
 }
 
-Status
-listing_print(const Listing *listing)
+static int
+print_listing(const Listing *listing)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(GPtrArray) pages = take_pages(listing, &error);
+    g_autoptr(GPtrArray) managers = get_managers(listing, &error), snapshots = NULL;
     g_autoptr(Table) table = NULL;
     Status status = STATUS_OK;
 
-    if (pages == NULL)
+    if (managers != NULL)
+        snapshots = take_snapshots(listing, managers, &error);
+    if (snapshots == NULL)
         return target_complain(&listing->target, error);
     if (listing->detailed)
-        update_evidence(pages);
-    if (listing->json && listing->all) {
-        print_all_json(listing, pages);
-        flush_output(&status);
-        return status;
-    }
+        update_evidence(snapshots);
     if (listing->json) {
-        print_json(listing, pages);
-        flush_output(&status);
-        return status;
+        print_json(listing, managers, snapshots);
+    } else {
+        table = lock_output_table(listing->all_buckets || listing->all, listing->detailed,
+                                  isatty(STDOUT_FILENO));
+        for (guint i = 0; i < managers->len; i++)
+            add_rows(listing, table, managers->pdata[i], snapshots->pdata[i]);
+        table_print(table);
     }
-    table = lock_output_table(listing->all_buckets || listing->all, listing->detailed,
-                              isatty(STDOUT_FILENO));
-    for (guint i = 0; i < pages->len; i++)
-        add_rows(listing, table, pages->pdata[i]);
-    table_print(table);
     flush_output(&status);
     return status;
 }
 
-gboolean
-listing_parse(Listing *listing, const Command *command, int *argc, char ***argv, int *out_status)
+/* As options_parse(). */
+static gboolean
+parse(Listing *listing, const Command *command, int *argc, char ***argv, int *out_status)
 {
     const Option options[] = {
         {"all", 0, NULL, N_("All buckets that you may look at, also of sandboxed applications"),
@@ -241,4 +201,29 @@ listing_parse(Listing *listing, const Command *command, int *argc, char ***argv,
         {NULL}};
 
     return options_parse(command, options, argc, argv, out_status);
+}
+
+int
+command_query(const Command *command, int argc, char **argv)
+{
+    Listing listing = {.target = TARGET_DEFAULT};
+    int status;
+
+    if (!parse(&listing, command, &argc, &argv, &status))
+        return status;
+    if (argc > 0)
+        return options_complain(command, _("unexpected argument '%s'"), argv[0]);
+    return print_listing(&listing);
+}
+
+int
+command_inspect(const Command *command, int argc, char **argv)
+{
+    Listing listing = {.target = TARGET_DEFAULT, .detailed = TRUE};
+    int status;
+
+    if (!parse(&listing, command, &argc, &argv, &status) ||
+        !options_get_optional_name(command, argc, argv, &listing.name, &status))
+        return status;
+    return print_listing(&listing);
 }

@@ -106,11 +106,11 @@ lock_output_members(Json *json, WebLocksLockInfo *info, gboolean detailed)
     json_number(json, "age", get_age(info));
     json_number(json, "since", (guint64)web_locks_lock_info_get_since(info) / 1000);
     json_number(json, "pid", web_locks_lock_info_get_pid(info));
-    json_string(json, "process", or_empty(web_locks_lock_info_get_process(info)));
-    json_string(json, "application", or_empty(web_locks_lock_info_get_application(info)));
+    json_string(json, "process", web_locks_lock_info_get_process(info));
+    json_string(json, "application", web_locks_lock_info_get_application(info));
     json_number(json, "uid", web_locks_lock_info_get_uid(info));
     json_string(json, "host", host_of(info));
-    json_string(json, "why", or_empty(web_locks_lock_info_get_why(info)));
+    json_string(json, "why", web_locks_lock_info_get_why(info));
     json_number(json, "position", web_locks_lock_info_get_position(info));
     json_strings(json, "blockedBy", web_locks_lock_info_get_blocked_by(info));
     add_evidence(json, info);
@@ -143,11 +143,11 @@ lock_output_snapshot(Json *json, WebLocksSnapshot *snapshot, gboolean detailed)
 static const char *
 program_of(WebLocksLockInfo *info)
 {
-    const char *application = or_empty(web_locks_lock_info_get_application(info));
+    const char *application = web_locks_lock_info_get_application(info);
 
     if (*host_of(info) != '\0')
         return web_locks_lock_info_get_client_id(info);
-    return *application != '\0' ? application : or_empty(web_locks_lock_info_get_process(info));
+    return *application != '\0' ? application : web_locks_lock_info_get_process(info);
 }
 
 Table *
@@ -225,7 +225,7 @@ lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, GHashT
         table_add_optional(table, "");
     table_add_optional(table, blockers);
     table_add_optional(table, evidence_get_text(info));
-    table_add_optional(table, or_empty(web_locks_lock_info_get_why(info)));
+    table_add_optional(table, web_locks_lock_info_get_why(info));
 }
 
 char *
@@ -252,7 +252,7 @@ char *
 lock_output_who(WebLocksLockInfo *info)
 {
     const char *program = program_of(info);
-    const char *why = or_empty(web_locks_lock_info_get_why(info));
+    const char *why = web_locks_lock_info_get_why(info);
     g_autofree char *age = format_age(get_age(info));
 
     if (*host_of(info) != '\0')
@@ -289,7 +289,7 @@ char *
 lock_output_holder(WebLocksLockInfo *info)
 {
     const char *program = program_of(info);
-    const char *why = or_empty(web_locks_lock_info_get_why(info));
+    const char *why = web_locks_lock_info_get_why(info);
     g_autofree char *age = rough_age(get_age(info));
 
     if (*host_of(info) != '\0')

@@ -3,7 +3,7 @@
 
 /* weblocks: a command-line interface to the Web Locks service, for users and scripts.
  *
- * This file has the table of commands. Each command is implemented in a file of its own. */
+ * This file has the table of commands. */
 
 #include <fcntl.h>
 #include <getopt.h>

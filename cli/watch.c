@@ -138,7 +138,6 @@ print_change(Watch *watch, const char *change, const char *state, WebLocksLockIn
         lock_output_members(&json, info, FALSE);
         json_close(&json, '}');
         json_print(&json);
-        json_clear(&json);
         return;
     }
     table = table_new(watch->all ? headings_all : headings, FALSE);
