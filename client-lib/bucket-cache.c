@@ -59,12 +59,6 @@ entry_unref(gpointer data)
     g_rc_box_release_full(data, entry_clear);
 }
 
-static void
-queue_free(gpointer queue)
-{
-    g_ptr_array_unref(queue);
-}
-
 BucketCache *
 bucket_cache_new(WebLocksManager *manager, const char *name, guint64 rank)
 {
@@ -75,7 +69,8 @@ bucket_cache_new(WebLocksManager *manager, const char *name, guint64 rank)
     self->rank = rank;
     self->entries = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, entry_unref);
     self->hosts = g_ptr_array_new_with_free_func(entry_unref);
-    self->queues = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, queue_free);
+    self->queues =
+        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
     self->changed = g_ptr_array_new_with_free_func(entry_unref);
     self->changed_names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     self->awaited = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);

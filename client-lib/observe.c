@@ -59,13 +59,8 @@ observable_read(GVariant *body, gpointer agent, GError **error)
     return g_steal_pointer(&managers);
 }
 
-static void
-unref_managers(gpointer managers)
-{
-    g_ptr_array_unref(managers);
-}
-
-static const MethodCallKind observable_kind = {observable_build, observable_read, unref_managers};
+static const MethodCallKind observable_kind = {observable_build, observable_read,
+                                               (GDestroyNotify)g_ptr_array_unref};
 
 /**
  * web_locks_agent_list_observable_async:
@@ -155,22 +150,26 @@ web_locks_agent_list_observable_sync(WebLocksAgent *self, GCancellable *cancella
 
 typedef struct {
     WebLocksManager *manager;
-    char *name;
-    char *client_id; /* NULL: all locks of the name */
-    guint64 id;      /* 0: all of the client */
+    GVariant *body;
 } Break;
 
+/* `info` NULL: all locks of the name. Otherwise those of its client and with its id, or all of its
+ * client if the id is not known. */
 static Break *
 break_new(WebLocksManager *manager, const char *name, WebLocksLockInfo *info)
 {
+    const guint64 id = info != NULL ? web_locks_lock_info_get_id(info) : 0;
     Break *self = g_new0(Break, 1);
+    GVariantBuilder options;
 
+    g_variant_builder_init(&options, G_VARIANT_TYPE_VARDICT);
+    if (info != NULL)
+        g_variant_builder_add(&options, "{sv}", BUS_OPTION_CLIENT_ID,
+                              g_variant_new_string(web_locks_lock_info_get_client_id(info)));
+    if (id != 0)
+        g_variant_builder_add(&options, "{sv}", BUS_OPTION_ID, g_variant_new_uint64(id));
     self->manager = g_object_ref(manager);
-    self->name = g_strdup(name);
-    if (info != NULL) {
-        self->client_id = g_strdup(web_locks_lock_info_get_client_id(info));
-        self->id = web_locks_lock_info_get_id(info);
-    }
+    self->body = g_variant_ref_sink(g_variant_new("(sa{sv})", name, &options));
     return self;
 }
 
@@ -180,8 +179,7 @@ break_free(gpointer data)
     Break *self = data;
 
     g_object_unref(self->manager);
-    g_free(self->name);
-    g_free(self->client_id);
+    g_variant_unref(self->body);
     g_free(self);
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Break, break_free)
@@ -190,16 +188,9 @@ static MethodCallMessage
 build_break(gpointer data)
 {
     const Break *self = data;
-    GVariantBuilder options;
 
-    g_variant_builder_init(&options, G_VARIANT_TYPE_VARDICT);
-    if (self->client_id != NULL)
-        g_variant_builder_add(&options, "{sv}", BUS_OPTION_CLIENT_ID,
-                              g_variant_new_string(self->client_id));
-    if (self->id != 0)
-        g_variant_builder_add(&options, "{sv}", BUS_OPTION_ID, g_variant_new_uint64(self->id));
     return (MethodCallMessage){web_locks_manager_get_path(self->manager), BUS_LOCKS_INTERFACE,
-                               "Break", g_variant_new("(sa{sv})", self->name, &options)};
+                               "Break", self->body};
 }
 
 /* A result is a pointer, and NULL is none: so it is one more than the number. */

@@ -84,12 +84,6 @@ fail(GTask *task, GError *error)
     g_task_return_error(task, error);
 }
 
-static void
-unref_array(gpointer data)
-{
-    g_ptr_array_unref(data);
-}
-
 /* Checks that no lock was lost while later ones were requested. */
 static gboolean
 check_held(RequestMany *self, GError **error)
@@ -146,7 +140,8 @@ request_next(GTask *take_task)
         if (g_cancellable_set_error_if_cancelled(g_task_get_cancellable(task), &error))
             fail(task, error);
         else if (check_held(self, &error))
-            g_task_return_pointer(task, g_steal_pointer(&self->locks), unref_array);
+            g_task_return_pointer(task, g_steal_pointer(&self->locks),
+                                  (GDestroyNotify)g_ptr_array_unref);
         else
             g_task_return_error(task, error);
         return;

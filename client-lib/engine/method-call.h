@@ -18,7 +18,7 @@ typedef struct {
     const char *path; /* borrowed from `data` */
     const char *interface;
     const char *method;
-    GVariant *body; /* floating; NULL: none */
+    GVariant *body; /* may be floating; NULL: none */
 } MethodCallMessage;
 
 /* Describes a method call and the conversion of its reply. `read` gets a tuple and returns the

@@ -208,19 +208,13 @@ report_loss(gpointer data)
 }
 
 static void
-unref_request(gpointer request)
-{
-    request_unref(request);
-}
-
-static void
 request_lose(Request *self, PacketReason reason)
 {
     self->loss_reason = reason;
     self->error = error_new_from_loss(reason);
     set_state(self, STATE_LOST);
     session_deliver(self->session, session_get_context(self->session), report_loss,
-                    request_ref(self), unref_request);
+                    request_ref(self), (GDestroyNotify)request_unref);
     lock_table_forget(self->table, &self->entry);
 }
 

@@ -212,12 +212,6 @@ follow(WebLocksMonitor *monitor, GListModel *list)
                                 G_CONNECT_SWAPPED);
 }
 
-static void
-graph_free(gpointer data)
-{
-    wait_graph_free(data);
-}
-
 gboolean
 evidence_update(WebLocksMonitor *monitor, WebLocksLockInfo *info)
 {
@@ -229,7 +223,8 @@ evidence_update(WebLocksMonitor *monitor, WebLocksLockInfo *info)
         follow(monitor, held);
         follow(monitor, pending);
         graph = wait_graph_new(held, pending);
-        g_object_set_data_full(G_OBJECT(monitor), "wait-graph", graph, graph_free);
+        g_object_set_data_full(G_OBJECT(monitor), "wait-graph", graph,
+                               (GDestroyNotify)wait_graph_free);
     }
     return update(graph, info);
 }
