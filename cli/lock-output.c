@@ -268,29 +268,12 @@ lock_output_who(WebLocksLockInfo *info)
                            web_locks_lock_info_get_client_id(info), age, why);
 }
 
-/* Returns an owned text of one unit. */
-static char *
-rough_age(guint64 age_ms)
-{
-    guint seconds = (guint)(age_ms / 1000);
-    guint minutes = seconds / 60;
-    guint hours = minutes / 60;
-
-    if (minutes == 0)
-        return g_strdup_printf(_("%u s"), seconds);
-    if (hours == 0)
-        return g_strdup_printf(_("%u min"), minutes);
-    if (hours < 24)
-        return g_strdup_printf(_("%u h"), hours);
-    return g_strdup_printf(_("%u d"), hours / 24);
-}
-
 char *
 lock_output_holder(WebLocksLockInfo *info)
 {
     const char *program = program_of(info);
     const char *why = web_locks_lock_info_get_why(info);
-    g_autofree char *age = rough_age(get_age(info));
+    g_autofree char *age = evidence_format_time((gint64)get_age(info) * 1000);
 
     if (*host_of(info) != '\0')
         return g_strdup_printf(_("%s for %s"), program, age);

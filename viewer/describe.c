@@ -6,6 +6,7 @@
 #include <glib/gi18n.h>
 #include <unistd.h>
 
+#include "client-lib/evidence/evidence.h"
 #include "shell-word.h"
 
 char *
@@ -26,11 +27,9 @@ viewer_describe_age(WebLocksLockInfo *info)
 
     if (web_locks_lock_info_get_since(info) == 0)
         return g_strdup("");
-    /* Translators: ages, as short as can be: seconds, minutes, hours, days. */
-    if (s < 60)
-        return g_strdup_printf(_("%u s"), (guint)s);
     if (s < 3600)
-        return g_strdup_printf(_("%u min"), (guint)(s / 60));
+        return evidence_format_time((gint64)s * G_USEC_PER_SEC);
+    /* Translators: ages, as short as can be: hours, days. */
     if (s < 86400)
         return g_strdup_printf(_("%u h %u min"), (guint)(s / 3600), (guint)(s / 60 % 60));
     return g_strdup_printf(_("%u d %u h"), (guint)(s / 3600 / 24), (guint)(s / 3600 % 24));

@@ -89,9 +89,8 @@ static void G_GNUC_PRINTF(3, 4) add(Finding *self, Evidence flag, const char *fo
     va_end(arguments);
 }
 
-/* Returns an owned text of one unit. */
-static char *
-format_time(gint64 us)
+char *
+evidence_format_time(gint64 us)
 {
     const guint seconds = (guint)MIN(us / SECOND_US, G_MAXUINT);
 
@@ -111,7 +110,7 @@ look_at_process(Finding *self, Record *record, WebLocksLockInfo *info)
     char state = process_look(&record->look, web_locks_lock_info_get_pid(info),
                               web_locks_lock_info_get_process(info), record->known_us,
                               boot_time_get_us(), &idle_us);
-    g_autofree char *time = format_time(idle_us);
+    g_autofree char *time = evidence_format_time(idle_us);
 
     if (state == 'T')
         add(self, EVIDENCE_STOPPED, "%s", _("The process is stopped."));
@@ -137,7 +136,7 @@ look_at_age(Finding *self, WebLocksLockInfo *info, guint n_waiting)
     /* That of a query is not known. */
     if (age_us < HELD_LONG_US || web_locks_lock_info_get_since(info) == 0)
         return;
-    time = format_time(age_us);
+    time = evidence_format_time(age_us);
     add(self, EVIDENCE_HELD_LONG,
         g_dngettext(NULL, "Held for %s, and %u request waits.",
                     "Held for %s, and %u requests wait.", n_waiting),
@@ -153,7 +152,7 @@ look_at_cycle(Finding *self, const WaitFinding *wait)
         /* Translators: %s is a list of processes. */
         add(self, EVIDENCE_CYCLE, _("Waiting for each other: %s."), wait->clients);
     } else if (wait->n_clients == 1 && self_us >= SELF_WAIT_US) {
-        g_autofree char *time = format_time(self_us);
+        g_autofree char *time = evidence_format_time(self_us);
 
         add(self, EVIDENCE_CYCLE,
             _("The process has waited for %s for a lock that it holds itself."), time);

@@ -49,3 +49,7 @@ gboolean evidence_update(WebLocksMonitor *monitor, WebLocksLockInfo *info);
 
 /* Updates that of all held locks in two lists, which may be those of several snapshots. */
 void evidence_update_lists(GListModel *held, GListModel *pending);
+
+/* Returns an owned text for a time in microseconds, in its largest unit: "15 s", "3 min", "2 h" or
+ * "4 d". */
+char *evidence_format_time(gint64 us);
