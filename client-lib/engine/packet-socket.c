@@ -18,7 +18,7 @@
 #define PACKETS_MAX 16
 
 struct PacketSocket {
-    Session *session; /* borrowed */
+    Session *session;
     const PacketSocketFuncs *funcs;
     gpointer data;
 
@@ -33,8 +33,9 @@ struct PacketSocket {
     gsize n_sent;          /* bytes at the beginning of the queue */
     guint64 n_sent_before; /* sent bytes that are not in the queue any more */
     gsize longest;
-    guint8 *packet;      /* the packet that is being read */
-    gboolean has_events; /* it had messages other than ANSWER */
+    gboolean is_delivering; /* a delivery will send the queue */
+    guint8 *packet;         /* the packet that is being read */
+    gboolean has_events;    /* it had messages other than ANSWER */
 };
 
 /* ---- life */
@@ -181,19 +182,43 @@ packet_socket_send(PacketSocket *self)
     set_events(self, self->queue->len > 0 && !self->is_broken);
 }
 
-void
-packet_socket_send_soon(PacketSocket *self)
+static void
+packet_socket_clear(gpointer data)
 {
-    if (session_is_delivering(self->session))
-        session_call_after_deliveries(self->session);
-    else
-        packet_socket_send(self);
+    PacketSocket *self = data;
+
+    g_byte_array_unref(self->queue);
+    g_free(self->packet);
+    session_unref(self->session);
 }
 
 static void
-after_deliveries(gpointer data)
+packet_socket_unref(gpointer self)
 {
-    packet_socket_send(data);
+    g_atomic_rc_box_release_full(self, packet_socket_clear);
+}
+
+static void
+send_by_delivery(gpointer data)
+{
+    PacketSocket *self = data;
+
+    session_enter(self->session);
+    self->is_delivering = FALSE;
+    packet_socket_send(self);
+    session_leave(self->session);
+}
+
+void
+packet_socket_send_soon(PacketSocket *self)
+{
+    if (!session_is_delivering(self->session)) {
+        packet_socket_send(self);
+    } else if (!self->is_delivering) {
+        self->is_delivering = TRUE;
+        session_deliver(self->session, session_get_context(self->session), send_by_delivery,
+                        g_atomic_rc_box_acquire(self), packet_socket_unref);
+    }
 }
 
 /* ---- reading */
@@ -319,15 +344,14 @@ on_ready(gpointer data, short revents)
 PacketSocket *
 packet_socket_new(Session *session, const PacketSocketFuncs *funcs, gpointer data)
 {
-    PacketSocket *self = g_new0(PacketSocket, 1);
+    PacketSocket *self = g_atomic_rc_box_new0(PacketSocket);
 
-    self->session = session;
+    self->session = session_ref(session);
     self->funcs = funcs;
     self->data = data;
     self->watch.ready = on_ready;
     self->watch.data = self;
     self->queue = g_byte_array_new();
-    session_set_after_deliveries(session, after_deliveries, self);
     return self;
 }
 
@@ -335,7 +359,5 @@ void
 packet_socket_free(PacketSocket *self)
 {
     packet_socket_close(self);
-    g_byte_array_unref(self->queue);
-    g_free(self->packet);
-    g_free(self);
+    packet_socket_unref(self);
 }

@@ -505,7 +505,8 @@ request_start(LockTable *table,
     self->table = table;
     session_add_user(session);
     lock_table_add(table, &self->entry);
-    lock_table_call(table, &self->entry, FALSE);
+    /* A thread that waits runs no deliveries. */
+    lock_table_call(table, &self->entry, caller.sync != NULL);
 }
 
 /* ---- functions for a granted request */

@@ -47,9 +47,6 @@ struct Session {
     Delivery **deliveries_end;
     int is_ready; /* atomic: the source has to be dispatched even without events */
     GThread *delivering;
-    gboolean is_after_deliveries; /* after_deliveries() has to be called */
-    void (*after_deliveries)(gpointer data);
-    gpointer after_deliveries_data;
 };
 
 typedef struct {
@@ -167,7 +164,7 @@ deliver_by_idle_source(GMainContext *context, Delivery *delivery)
 static void
 update_ready(Session *self)
 {
-    g_atomic_int_set(&self->is_ready, self->deliveries != NULL || self->is_after_deliveries);
+    g_atomic_int_set(&self->is_ready, self->deliveries != NULL);
 }
 
 void
@@ -210,30 +207,6 @@ gboolean
 session_is_delivering(const Session *self)
 {
     return self->delivering == g_thread_self();
-}
-
-void
-session_set_after_deliveries(Session *self, void (*func)(gpointer data), gpointer data)
-{
-    self->after_deliveries = func;
-    self->after_deliveries_data = data;
-}
-
-void
-session_call_after_deliveries(Session *self)
-{
-    self->is_after_deliveries = TRUE;
-    update_ready(self);
-}
-
-static void
-finish_deliveries(Session *self)
-{
-    if (!self->is_after_deliveries)
-        return;
-    self->is_after_deliveries = FALSE;
-    update_ready(self);
-    self->after_deliveries(self->after_deliveries_data);
 }
 
 /* ---- waiters */
@@ -485,20 +458,6 @@ handle_watches(Session *self)
     }
 }
 
-/* Messages that the delivery has queued are sent before it is freed, which can take a while. */
-static void
-run_delivery(Session *self, Delivery *delivery)
-{
-    delivery->run(delivery->data);
-    if (g_atomic_int_get(&self->is_ready)) {
-        lock(self);
-        if (self->deliveries == NULL && self->source != NULL)
-            finish_deliveries(self);
-        unlock(self);
-    }
-    delivery_free(delivery);
-}
-
 /* Each delivery is removed from the queue just before it runs, since it may run a nested main
  * loop. */
 static void
@@ -512,12 +471,11 @@ run_deliveries(Session *self)
     self->delivering = g_thread_self();
     while ((delivery = take_delivery(self)) != NULL) {
         unlock(self);
-        run_delivery(self, delivery);
+        delivery->run(delivery->data);
+        delivery_free(delivery);
         lock(self);
     }
     self->delivering = outer;
-    if (self->source != NULL)
-        finish_deliveries(self);
     unlock(self);
 }
 
@@ -591,8 +549,6 @@ session_close(Session *self)
     g_assert(self->n_watches == 0 && g_queue_is_empty(&self->timers));
     while ((delivery = take_delivery(self)) != NULL)
         deliver_by_idle_source(self->context, delivery);
-    self->is_after_deliveries = FALSE;
-    update_ready(self);
     g_source_destroy(source);
     g_source_unref(source);
     /* The context is released here, not when the session is freed: the last reference may belong to
@@ -624,7 +580,6 @@ session_wait(Session *self,
     waiter->wake_fd = get_wake_fd();
     waiter->link.data = waiter;
     g_queue_push_tail_link(&self->waiters, &waiter->link);
-    finish_deliveries(self);
     while (!is_over(data)) {
         Poll wanted;
         int timeout_ms, n_ready;

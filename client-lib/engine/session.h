@@ -86,12 +86,8 @@ void session_deliver(Session *self,
                      gpointer data,
                      GDestroyNotify data_free);
 
-/* session_is_delivering() is TRUE while the calling thread runs a batch of deliveries of the
- * agent's context. `func` is called with the lock held after such a batch, or by
- * session_call_after_deliveries(), which synchronous calls during the batch use. */
+/* TRUE while the calling thread runs a batch of deliveries of the agent's context. */
 gboolean session_is_delivering(const Session *self);
-void session_set_after_deliveries(Session *self, void (*func)(gpointer data), gpointer data);
-void session_call_after_deliveries(Session *self);
 
 /* ---- waiting without a main context */
 
