@@ -263,7 +263,7 @@ web_locks_lock_release_finish(WebLocksLock *self, GAsyncResult *result, GError *
 {
     g_return_val_if_fail(g_task_is_valid(result, self), FALSE);
     g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_lock_release_async), FALSE);
-    return g_task_propagate_boolean(G_TASK(result), error);
+    return g_task_propagate_pointer(G_TASK(result), error) != NULL;
 }
 
 /**

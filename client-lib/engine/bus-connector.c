@@ -35,7 +35,7 @@ typedef struct {
 
 struct BusConnector {
     Session *session;
-    const BusConnectorFuncs *funcs;
+    BusConnectorFinished finished;
     gpointer data;
 
     int fd; /* not connected yet; -1: none */
@@ -135,7 +135,7 @@ on_retry(gpointer data)
     if (fd < 0 && error == NULL)
         retry_later(self);
     else
-        self->funcs->finished(fd, error, self->data);
+        self->finished(fd, error, self->data);
 }
 
 static int
@@ -219,7 +219,7 @@ run_attempt(gpointer data)
 
     session_enter(attempt->session);
     if (attempt->connector != NULL) {
-        attempt->connector->funcs->finished(fd, error, attempt->connector->data);
+        attempt->connector->finished(fd, error, attempt->connector->data);
     } else if (fd >= 0) {
         process_unguard_fd(fd);
         close(fd);
@@ -279,12 +279,12 @@ bus_connector_start(BusConnector *self, GBusType bus_type, const char *address, 
 /* ---- life */
 
 BusConnector *
-bus_connector_new(Session *session, const BusConnectorFuncs *funcs, gpointer data)
+bus_connector_new(Session *session, BusConnectorFinished finished, gpointer data)
 {
     BusConnector *self = g_new0(BusConnector, 1);
 
     self->session = session;
-    self->funcs = funcs;
+    self->finished = finished;
     self->data = data;
     self->fd = -1;
     self->retry.expired = on_retry;

@@ -15,15 +15,13 @@
 
 typedef struct BusConnector BusConnector;
 
-typedef struct {
-    /* Called once; it takes the descriptor, which is guarded and does not block. -1: `error` is
-     * set. It may free the connector. */
-    void (*finished)(int fd, const GError *error, gpointer data);
-} BusConnectorFuncs;
+/* Called once; it takes the descriptor, which is guarded and does not block. -1: `error` is set. It
+ * may free the connector. */
+typedef void (*BusConnectorFinished)(int fd, const GError *error, gpointer data);
 
-BusConnector *bus_connector_new(Session *session, const BusConnectorFuncs *funcs, gpointer data);
+BusConnector *bus_connector_new(Session *session, BusConnectorFinished finished, gpointer data);
 void bus_connector_free(BusConnector *self);
 
 /* If `address` is not NULL, `bus_type` is ignored. Returns a connected descriptor, as above; -1
- * with an error; or -1 without one: then funcs.finished is called later. */
+ * with an error; or -1 without one: then `finished` is called later. */
 int bus_connector_start(BusConnector *self, GBusType bus_type, const char *address, GError **error);

@@ -374,7 +374,6 @@ bus_stream_new(Session *session,
                gpointer data,
                GError **error)
 {
-    static const BusConnectorFuncs connector_funcs = {on_connected};
     BusStream *self = g_new0(BusStream, 1);
     GError *failure = NULL;
     int fd;
@@ -391,7 +390,7 @@ bus_stream_new(Session *session,
     self->watch.ready = on_ready;
     self->watch.data = self;
     self->is_open = TRUE;
-    self->connector = bus_connector_new(session, &connector_funcs, self);
+    self->connector = bus_connector_new(session, on_connected, self);
     fd = bus_connector_start(self->connector, bus_type, address, &failure);
     if (fd >= 0) {
         open_stream(self, fd);

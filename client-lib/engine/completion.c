@@ -93,8 +93,6 @@ completion_listen(Completion *self,
 typedef struct {
     GTask *task;
     GCancellable *cancellable; /* borrowed from the task; NULL: not checked */
-    gboolean is_boolean;
-    gboolean boolean;
     gpointer pointer;
     GDestroyNotify pointer_free;
     GError *error;
@@ -119,8 +117,6 @@ result_run(gpointer data)
         result_clear_pointer(self);
     if (self->error != NULL)
         g_task_return_error(self->task, g_steal_pointer(&self->error));
-    else if (self->is_boolean)
-        g_task_return_boolean(self->task, self->boolean);
     else
         g_task_return_pointer(self->task, g_steal_pointer(&self->pointer), self->pointer_free);
 }
@@ -153,7 +149,7 @@ return_to_thread(Completion *self, const Result *result)
     SyncCall *sync = g_steal_pointer(&self->sync);
 
     stop_listening(self);
-    sync->pointer = result->is_boolean ? GINT_TO_POINTER(result->boolean) : result->pointer;
+    sync->pointer = result->pointer;
     sync->error = result->error;
     sync->is_over = TRUE;
     session_wake(&sync->waiter);
@@ -176,12 +172,6 @@ void
 completion_return_pointer(Completion *self, gpointer pointer, GDestroyNotify pointer_free)
 {
     return_result(self, (Result){.pointer = pointer, .pointer_free = pointer_free});
-}
-
-void
-completion_return_boolean(Completion *self, gboolean boolean)
-{
-    return_result(self, (Result){.is_boolean = TRUE, .boolean = boolean});
 }
 
 void

@@ -58,7 +58,7 @@ gboolean completion_listen(Completion *self,
                            void (*cancelled)(gpointer data),
                            gpointer data);
 
-/* Complete the operation; they take their argument. If it is completed already, they free it. */
+/* Complete the operation; they take their argument. If it is completed already, they free it. A
+ * pointer without `pointer_free` has nothing to free. */
 void completion_return_pointer(Completion *self, gpointer pointer, GDestroyNotify pointer_free);
-void completion_return_boolean(Completion *self, gboolean boolean);
 void completion_return_error(Completion *self, GError *error);

@@ -439,7 +439,6 @@ connection_new(GBusType bus_type, const char *address)
         .progress = on_progress,
         .finished = on_terminated,
     };
-    static const MethodCallsFuncs method_calls_funcs = {.is_ready = is_ready_for_method_calls};
     Connection *self = g_new0(Connection, 1);
 
     self->bus_type = bus_type;
@@ -447,7 +446,8 @@ connection_new(GBusType bus_type, const char *address)
     self->session = session_new(on_unused, self);
     self->bus = bus_new(self->session, &bus_funcs, self);
     self->table = lock_table_new(self->session, self->bus, &table_funcs, self);
-    self->method_calls = method_calls_new(self->session, self->bus, &method_calls_funcs, self);
+    self->method_calls =
+        method_calls_new(self->session, self->bus, is_ready_for_method_calls, self);
     return self;
 }
 

@@ -21,7 +21,7 @@ typedef enum {
 struct MethodCalls {
     Session *session;
     Bus *bus;
-    const MethodCallsFuncs *funcs;
+    gboolean (*is_ready)(gpointer data);
     gpointer data;
     GQueue method_calls; /* of MethodCall */
 };
@@ -207,7 +207,7 @@ method_call_try(MethodCall *self)
             method_call_return(self, owner, NULL);
         return;
     }
-    if (!owner->funcs->is_ready(owner->data))
+    if (!owner->is_ready(owner->data))
         return;
     self->wait = WAIT_ANSWER;
     call = self->kind->build(self->data);
@@ -283,13 +283,13 @@ method_calls_finish(MethodCalls *self, const GError *error)
 }
 
 MethodCalls *
-method_calls_new(Session *session, Bus *bus, const MethodCallsFuncs *funcs, gpointer data)
+method_calls_new(Session *session, Bus *bus, gboolean (*is_ready)(gpointer data), gpointer data)
 {
     MethodCalls *self = g_new0(MethodCalls, 1);
 
     self->session = session;
     self->bus = bus;
-    self->funcs = funcs;
+    self->is_ready = is_ready;
     self->data = data;
     return self;
 }

@@ -38,13 +38,9 @@ typedef struct {
 
 typedef struct MethodCalls MethodCalls;
 
-typedef struct {
-    /* Whether calls can be sent now. If not, method_calls_try() is called later. */
-    gboolean (*is_ready)(gpointer data);
-} MethodCallsFuncs;
-
+/* `is_ready` returns whether calls can be sent now. If not, method_calls_try() is called later. */
 MethodCalls *
-method_calls_new(Session *session, Bus *bus, const MethodCallsFuncs *funcs, gpointer data);
+method_calls_new(Session *session, Bus *bus, gboolean (*is_ready)(gpointer data), gpointer data);
 void method_calls_free(MethodCalls *self);
 
 /* Starts a call. `data` must be valid until the completion. Each call of an asynchronous operation
@@ -52,7 +48,7 @@ void method_calls_free(MethodCalls *self);
 void
 method_calls_start(MethodCalls *self, const MethodCallKind *kind, gpointer data, Caller caller);
 
-/* Sends waiting calls, if funcs.is_ready() allows it. */
+/* Sends waiting calls, if `is_ready` allows it. */
 void method_calls_try(MethodCalls *self);
 
 /* A notification from the bus: the owner of the service's name has changed. */

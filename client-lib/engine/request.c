@@ -243,7 +243,7 @@ release_be_answered(Request *self, const PacketAnswer *answer)
     if (error != NULL)
         completion_return_error(&self->completion, error);
     else
-        completion_return_boolean(&self->completion, TRUE);
+        completion_return_pointer(&self->completion, self, NULL);
     if (answer->error == PACKET_ERROR_NONE || answer->error == PACKET_ERROR_NOT_HELD)
         lock_table_forget(self->table, &self->entry);
     else

@@ -68,6 +68,6 @@ gboolean request_drop(Request *self);
  */
 void request_forget_lock(Request *self);
 
-/* Releases the lock. The result is TRUE, or an error if the lock had been lost. Returns FALSE, and
- * starts nothing, if the lock is not held. */
+/* Releases the lock. The result is a pointer other than NULL, or an error if the lock had been
+ * lost. Returns FALSE, and starts nothing, if the lock is not held. */
 gboolean request_release(Request *self, Caller caller);
