@@ -74,17 +74,13 @@ web_locks_agent_get_connection(WebLocksAgent *self)
  * alive, and the last strong reference must not be dropped with the session lock held. */
 typedef struct {
     GWeakRef agent;
-    Session *session;
     int is_queued; /* whether a notification is queued; atomic */
 } AgentRef;
 
 static void
 agent_ref_clear(gpointer data)
 {
-    AgentRef *ref = data;
-
-    g_weak_ref_clear(&ref->agent);
-    session_unref(ref->session);
+    g_weak_ref_clear(&((AgentRef *)data)->agent);
 }
 
 static void
@@ -110,13 +106,13 @@ notify(gpointer data)
 }
 
 static void
-on_connection_changed(gpointer data)
+on_connection_changed(Session *session, gpointer data)
 {
     AgentRef *ref = data;
 
     if (g_atomic_int_compare_and_exchange(&ref->is_queued, FALSE, TRUE))
-        session_deliver(ref->session, session_get_context(ref->session), notify,
-                        g_atomic_rc_box_acquire(ref), agent_ref_unref);
+        session_deliver(session, session_get_context(session), notify, g_atomic_rc_box_acquire(ref),
+                        agent_ref_unref);
 }
 
 /* ---- constructors */
@@ -386,10 +382,9 @@ web_locks_agent_constructed(GObject *object)
     AgentRef *ref = g_atomic_rc_box_new0(AgentRef);
 
     G_OBJECT_CLASS(web_locks_agent_parent_class)->constructed(object);
-    self->connection = connection_new(self->bus_type, self->address);
     g_weak_ref_init(&ref->agent, self);
-    ref->session = session_ref(connection_get_session(self->connection));
-    connection_set_changed(self->connection, on_connection_changed, ref, agent_ref_unref);
+    self->connection =
+        connection_new(self->bus_type, self->address, on_connection_changed, ref, agent_ref_unref);
 }
 
 static void

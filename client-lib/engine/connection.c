@@ -34,9 +34,9 @@ struct Connection {
 
     GQueue subscriptions; /* of SignalSubscription */
 
-    void (*changed)(gpointer data);
-    gpointer changed_data;
-    GDestroyNotify changed_destroy;
+    void (*changed)(Session *session, gpointer data); /* NULL: there is no creator any more */
+    gpointer data;
+    GDestroyNotify data_free;
 };
 
 /* ---- state */
@@ -114,22 +114,11 @@ connection_is_served(Connection *self)
     return is_served;
 }
 
-void
-connection_set_changed(Connection *self,
-                       void (*changed)(gpointer data),
-                       gpointer data,
-                       GDestroyNotify destroy)
-{
-    self->changed = changed;
-    self->changed_data = data;
-    self->changed_destroy = destroy;
-}
-
 static void
 notify_changed(Connection *self)
 {
     if (self->changed != NULL)
-        self->changed(self->changed_data);
+        self->changed(self->session, self->data);
 }
 
 static void
@@ -409,11 +398,9 @@ on_unused(gpointer data)
     Session *session = self->session;
 
     self->changed = NULL;
-    if (self->changed_destroy != NULL)
-        self->changed_destroy(self->changed_data);
-    self->changed_destroy = NULL;
     if (get_state(self) != STATE_CLOSED)
         close_connection(self);
+    self->data_free(self->data);
     method_calls_free(self->method_calls);
     lock_table_free(self->table);
     bus_free(self->bus);
@@ -425,7 +412,11 @@ on_unused(gpointer data)
 }
 
 Connection *
-connection_new(GBusType bus_type, const char *address)
+connection_new(GBusType bus_type,
+               const char *address,
+               void (*changed)(Session *session, gpointer data),
+               gpointer data,
+               GDestroyNotify data_free)
 {
     static const BusFuncs bus_funcs = {
         .connected = on_bus_connected,
@@ -443,6 +434,9 @@ connection_new(GBusType bus_type, const char *address)
 
     self->bus_type = bus_type;
     self->address = g_strdup(address);
+    self->changed = changed;
+    self->data = data;
+    self->data_free = data_free;
     self->session = session_new(on_unused, self);
     self->bus = bus_new(self->session, &bus_funcs, self);
     self->table = lock_table_new(self->session, self->bus, &table_funcs, self);

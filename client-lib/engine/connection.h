@@ -17,8 +17,14 @@ typedef struct Connection Connection;
 
 /* ---- callable from any thread */
 
-/* Does no I/O. If `address` is not NULL, `bus_type` is ignored. */
-Connection *connection_new(GBusType bus_type, const char *address);
+/* Does no I/O. If `address` is not NULL, `bus_type` is ignored. `changed` is called with the
+ * session lock held whenever the connection has opened or ended, or the owner of the service's name
+ * has changed; `data_free` when the connection is freed. */
+Connection *connection_new(GBusType bus_type,
+                           const char *address,
+                           void (*changed)(Session *session, gpointer data),
+                           gpointer data,
+                           GDestroyNotify data_free);
 
 /* Drops the reference of the creator. */
 void connection_unref(Connection *self);
@@ -40,14 +46,6 @@ gboolean connection_is_served(Connection *self);
 
 /* Ends the agent with all its requests and locks. */
 void connection_close(Connection *self);
-
-/* `changed` is called with the session lock held whenever the connection has opened or ended, or
- * the owner of the service's name has changed. May be called once. `destroy` is called when the
- * connection is freed. */
-void connection_set_changed(Connection *self,
-                            void (*changed)(gpointer data),
-                            gpointer data,
-                            GDestroyNotify destroy);
 
 /* The result of connection_connect() is a pointer other than NULL; for the others see request.h and
  * method-call.h. */
