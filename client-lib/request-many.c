@@ -68,20 +68,12 @@ request_many_new(const char *const *names, WebLocksOptions *options, GCancellabl
     return self;
 }
 
-/* Releases the locks acquired so far, before the task returns its error. */
 static void
 drop_locks(RequestMany *self)
 {
     for (guint i = 0; i < self->locks->len; i++)
         web_locks_lock_release(g_ptr_array_index(self->locks, i));
     g_ptr_array_set_size(self->locks, 0);
-}
-
-static void
-fail(GTask *task, GError *error)
-{
-    drop_locks(g_task_get_task_data(task));
-    g_task_return_error(task, error);
 }
 
 /* Checks that no lock was lost while later ones were requested. */
@@ -93,7 +85,6 @@ check_held(RequestMany *self, GError **error)
 
         if (loss != NULL) {
             g_propagate_error(error, g_error_copy(loss));
-            drop_locks(self);
             return FALSE;
         }
     }
@@ -118,10 +109,31 @@ check_time(RequestMany *self, GError **error)
     return TRUE;
 }
 
+/* Returns the next name to request; NULL: there is none, or an error, and the locks were released.
+ */
 static const char *
-next_name(const RequestMany *self)
+choose_name(RequestMany *self, GCancellable *cancellable, GError **error)
 {
-    return g_ptr_array_index(self->names, self->locks->len);
+    const gboolean is_last = self->locks->len == self->names->len;
+
+    /* The last check before the locks are handed over. */
+    if (is_last
+            ? !g_cancellable_set_error_if_cancelled(cancellable, error) && check_held(self, error)
+            : check_time(self, error))
+        return is_last ? NULL : g_ptr_array_index(self->names, self->locks->len);
+    drop_locks(self);
+    return NULL;
+}
+
+/* Takes the result of a request. If it is not a lock, the others are released. */
+static gboolean
+add_lock(RequestMany *self, WebLocksLock *take_lock)
+{
+    if (take_lock != NULL)
+        g_ptr_array_add(self->locks, take_lock);
+    else
+        drop_locks(self);
+    return take_lock != NULL;
 }
 
 static void on_lock(GObject *source, GAsyncResult *result, gpointer data);
@@ -133,50 +145,38 @@ request_next(GTask *take_task)
     g_autoptr(GTask) task = take_task;
     RequestMany *self = g_task_get_task_data(task);
     GError *error = NULL;
+    const char *name = choose_name(self, g_task_get_cancellable(task), &error);
     GTask *part;
 
-    if (self->locks->len == self->names->len) {
-        /* The last check before the locks are handed over. */
-        if (g_cancellable_set_error_if_cancelled(g_task_get_cancellable(task), &error))
-            fail(task, error);
-        else if (check_held(self, &error))
-            g_task_return_pointer(task, g_steal_pointer(&self->locks),
-                                  (GDestroyNotify)g_ptr_array_unref);
-        else
-            g_task_return_error(task, error);
-        return;
+    if (error != NULL) {
+        g_task_return_error(task, error);
+    } else if (name == NULL) {
+        g_task_return_pointer(task, g_steal_pointer(&self->locks),
+                              (GDestroyNotify)g_ptr_array_unref);
+    } else {
+        part = g_task_new(g_task_get_source_object(task), g_task_get_cancellable(task), on_lock,
+                          g_object_ref(task));
+        g_task_set_check_cancellable(part, FALSE);
+        web_locks_manager_start_request(g_task_get_source_object(task), name, &self->options,
+                                        &web_locks_lock_funcs, caller_of_task(part));
     }
-    if (!check_time(self, &error)) {
-        fail(task, error);
-        return;
-    }
-    part = g_task_new(g_task_get_source_object(task), g_task_get_cancellable(task), on_lock,
-                      g_object_ref(task));
-    g_task_set_check_cancellable(part, FALSE);
-    web_locks_manager_start_request(g_task_get_source_object(task), next_name(self), &self->options,
-                                    &web_locks_lock_funcs, caller_of_task(part));
 }
 
 static void
 on_lock(GObject *source, GAsyncResult *result, gpointer data)
 {
     g_autoptr(GTask) task = data;
-    RequestMany *self = g_task_get_task_data(task);
+    g_autoptr(GMainContext) context = g_main_context_ref(g_task_get_context(task));
     GError *error = NULL;
-    WebLocksLock *lock = g_task_propagate_pointer(G_TASK(result), &error);
 
-    if (error != NULL) {
-        fail(task, error);
-    } else if (lock == NULL) {
-        drop_locks(self);
-        g_task_return_pointer(task, NULL, NULL);
-    } else {
-        g_autoptr(GMainContext) context = g_main_context_ref(g_task_get_context(task));
-
-        g_ptr_array_add(self->locks, lock);
+    if (add_lock(g_task_get_task_data(task), g_task_propagate_pointer(G_TASK(result), &error))) {
         g_main_context_push_thread_default(context);
         request_next(g_steal_pointer(&task));
         g_main_context_pop_thread_default(context);
+    } else if (error != NULL) {
+        g_task_return_error(task, error);
+    } else {
+        g_task_return_pointer(task, NULL, NULL);
     }
 }
 
@@ -289,6 +289,8 @@ web_locks_manager_request_many_sync(WebLocksManager *self,
                                     GError **error)
 {
     g_autoptr(RequestMany) many = NULL;
+    GError *failure = NULL;
+    const char *name;
 
     g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
     g_return_val_if_fail(names != NULL, NULL);
@@ -298,26 +300,16 @@ web_locks_manager_request_many_sync(WebLocksManager *self,
     many = request_many_new(names, options, cancellable);
     if (!check(self, many, error))
         return NULL;
-    while (many->locks->len < many->names->len) {
-        GError *request_error = NULL;
-        WebLocksLock *lock = NULL;
+    while ((name = choose_name(many, cancellable, &failure)) != NULL) {
         SyncCall sync;
 
-        if (check_time(many, &request_error)) {
-            web_locks_manager_start_request(self, next_name(many), &many->options,
-                                            &web_locks_lock_funcs,
-                                            caller_of_sync(&sync, cancellable));
-            lock = sync_call_wait(&sync, &request_error);
-        }
-        if (lock == NULL) {
-            drop_locks(many);
-            if (request_error != NULL)
-                g_propagate_error(error, request_error);
+        web_locks_manager_start_request(self, name, &many->options, &web_locks_lock_funcs,
+                                        caller_of_sync(&sync, cancellable));
+        if (!add_lock(many, sync_call_wait(&sync, error)))
             return NULL;
-        }
-        g_ptr_array_add(many->locks, lock);
     }
-    if (!check_held(many, error))
-        return NULL;
-    return g_steal_pointer(&many->locks);
+    if (failure == NULL)
+        return g_steal_pointer(&many->locks);
+    g_propagate_error(error, failure);
+    return NULL;
 }
