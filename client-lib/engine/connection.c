@@ -172,24 +172,6 @@ open_bus(Connection *self, GError **error)
     return TRUE;
 }
 
-void
-connection_connect(Connection *self, Caller caller)
-{
-    static const MethodCallKind kind = {NULL};
-    GError *error = NULL;
-
-    session_enter(self->session);
-    self->is_prepared = TRUE;
-    if (!open_bus(self, &error)) {
-        caller_fail(caller, self->session, error);
-    } else {
-        if (is_open(self))
-            recovery_prepare(lock_table_get_recovery(self->table));
-        method_calls_start(self->method_calls, &kind, NULL, caller);
-    }
-    session_leave(self->session);
-}
-
 /* ---- requests and method calls */
 
 void
@@ -223,6 +205,19 @@ connection_call(Connection *self, const MethodCallKind *kind, gpointer data, Cal
     else
         caller_fail(caller, self->session, error);
     session_leave(self->session);
+}
+
+void
+connection_connect(Connection *self, Caller caller)
+{
+    static const MethodCallKind kind = {NULL};
+
+    session_enter(self->session);
+    self->is_prepared = TRUE;
+    if (is_open(self))
+        recovery_prepare(lock_table_get_recovery(self->table));
+    session_leave(self->session);
+    connection_call(self, &kind, NULL, caller);
 }
 
 void

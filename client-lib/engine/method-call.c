@@ -72,6 +72,13 @@ method_call_fail_unanswered(MethodCall *self, const GError *error)
 }
 
 static void
+method_call_succeed(MethodCall *self, gpointer result)
+{
+    completion_return_pointer(&self->completion, result, self->kind->result_free);
+    method_call_free(self);
+}
+
+static void
 on_cancelled(gpointer data)
 {
     method_call_free(data);
@@ -101,14 +108,12 @@ method_call_next(MethodCall *self)
 static void
 method_call_return(MethodCall *self, gpointer result, GError *error)
 {
-    if (error != NULL) {
+    if (error != NULL)
         method_call_fail(self, error);
-    } else if (result == NULL) {
+    else if (result != NULL)
+        method_call_succeed(self, result);
+    else
         method_call_next(self);
-    } else {
-        completion_return_pointer(&self->completion, result, self->kind->result_free);
-        method_call_free(self);
-    }
 }
 
 static void
@@ -204,7 +209,7 @@ method_call_try(MethodCall *self)
 
     if (self->kind->build == NULL) {
         if (bus_is_connected(owner->bus))
-            method_call_return(self, owner, NULL);
+            method_call_succeed(self, owner);
         return;
     }
     if (!owner->is_ready(owner->data))
