@@ -91,51 +91,6 @@ test_first_turn(gconstpointer holds)
     test_wait_for_state(other, "others | ");
 }
 
-/* All wait for one lock; when each is granted it is released, so that the next is, in order. */
-typedef struct {
-    guint n_granted;
-    guint n_refused;
-    guint n_wrong;
-} Line;
-
-static void
-on_turn(GObject *source, GAsyncResult *result, gpointer data)
-{
-    Line *line = data;
-    g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksLock) lock =
-        web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
-
-    if (lock == NULL)
-        line->n_refused++;
-    else if (web_locks_lock_get_held(lock))
-        line->n_granted++;
-    else
-        line->n_wrong++;
-}
-
-static gboolean
-is_line_through(gpointer data)
-{
-    const Line *line = data;
-
-    return line->n_granted + line->n_refused + line->n_wrong == N_REQUESTS;
-}
-
-static void
-test_one_name(void)
-{
-    g_autoptr(WebLocksManager) manager = test_manager_new();
-    Line line = {0};
-
-    for (guint i = 0; i < N_REQUESTS; i++)
-        web_locks_manager_request_async(manager, "a", NULL, NULL, on_turn, &line);
-    test_wait(is_line_through, &line);
-    g_assert_cmpuint(line.n_wrong, ==, 0);
-    g_assert_cmpuint(line.n_granted, >=, PER_CLIENT);
-    test_wait_for_state(manager, " | ");
-}
-
 /* The main context does not run, so a synchronous call of this or another thread reads the answers.
  * */
 static void
@@ -164,7 +119,6 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_data_func("/burst/first-turn", NULL, test_first_turn);
     g_test_add_data_func("/burst/holding-something", "holds", test_first_turn);
-    g_test_add_func("/burst/of-one-name", test_one_name);
     g_test_add_func("/burst/followed-by-a-sync-call", test_followed_by_sync_call);
     return test_run(NULL);
 }
