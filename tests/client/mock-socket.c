@@ -6,14 +6,12 @@
 #include <errno.h>
 #include <glib-unix.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/client/fixture.h"
 
 struct MockSocket {
     int fd;
-    guint64 client_inode;
     GQueue messages; /* of PacketHead; not yet received by the test */
     gboolean is_left;
 };
@@ -115,25 +113,16 @@ mock_socket_new(gboolean is_small, int *out_client_fd)
 {
     MockSocket *self = g_new0(MockSocket, 1);
     const int few_bytes = 1;
-    struct stat status;
     int fds[2];
 
     g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), ==,
                     0);
     self->fd = fds[0];
     *out_client_fd = fds[1];
-    g_assert_cmpint(fstat(fds[1], &status), ==, 0);
-    self->client_inode = status.st_ino;
     if (is_small)
         g_assert_cmpint(setsockopt(fds[1], SOL_SOCKET, SO_SNDBUF, &few_bytes, sizeof few_bytes), ==,
                         0);
     return self;
-}
-
-guint64
-mock_socket_get_client_inode(const MockSocket *self)
-{
-    return self->client_inode;
 }
 
 void

@@ -16,9 +16,6 @@ MockSocket *mock_socket_new(gboolean is_small, int *out_client_fd);
 void mock_socket_free(MockSocket *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(MockSocket, mock_socket_free)
 
-/* The inode of the client's end, as in the target of its link in /proc/self/fd. */
-guint64 mock_socket_get_client_inode(const MockSocket *self);
-
 /* Waits for the next message and returns it; free. `what` describes it if it never comes. NULL: the
  * client has closed the socket. A malformed message fails the test. */
 PacketHead *mock_socket_receive(MockSocket *self, const char *what);

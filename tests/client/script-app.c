@@ -4,8 +4,6 @@
 /* The application's side of a script: its calls, and their results. */
 
 #include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "client-lib/evidence/evidence.h"
 #include "tests/client/script.h"
@@ -399,65 +397,6 @@ do_stall(Script *s, char **words)
         g_thread_yield();
 }
 
-/* ---- a child process */
-
-static gboolean
-has_descriptor(const char *target)
-{
-    for (int fd = 0; fd < 1024; fd++) {
-        char path[32], link[64] = "";
-
-        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-        if (readlink(path, link, sizeof link - 1) > 0 && g_str_equal(link, target))
-            return TRUE;
-    }
-    return FALSE;
-}
-
-enum {
-    HAS_LOCK = 1,
-    HAS_SOCKET = 2,
-};
-
-/* The child has neither the agent nor its socket, and holds nothing. It must not use g_test. */
-static int
-run_child(Script *s)
-{
-    g_autofree char *socket = NULL;
-
-    for (guint i = 0; i < s->labels->len; i++) {
-        const Label *label = s->labels->pdata[i];
-
-        if (label->lock != NULL && web_locks_lock_get_held(label->lock))
-            return HAS_LOCK;
-    }
-    if (s->socket == NULL)
-        return 0;
-    socket =
-        g_strdup_printf("socket:[%" G_GUINT64_FORMAT "]", mock_socket_get_client_inode(s->socket));
-    return has_descriptor(socket) ? HAS_SOCKET : 0;
-}
-
-/* The mock is in this process, and GDBus closes descriptors a moment after sending them: so another
- * child is created until one has no socket. */
-static void
-do_fork(Script *s, char **words)
-{
-    const gint64 until_us = g_get_monotonic_time() + test_factor() * 5 * G_TIME_SPAN_SECOND;
-    int status;
-
-    do {
-        const pid_t pid = fork();
-
-        g_assert_cmpint(pid, >=, 0);
-        if (pid == 0)
-            _exit(run_child(s));
-        g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
-        g_assert_true(WIFEXITED(status));
-    } while (WEXITSTATUS(status) == HAS_SOCKET && g_get_monotonic_time() < until_us);
-    g_assert_cmpint(WEXITSTATUS(status), ==, 0);
-}
-
 const ScriptVerb script_app_verbs[] = {
     {"connect", do_connect},
     {"connected", do_connected},
@@ -488,6 +427,5 @@ const ScriptVerb script_app_verbs[] = {
     {"quiet", do_quiet},
     {"pass", do_pass},
     {"stall", do_stall},
-    {"fork", do_fork},
     {NULL, NULL},
 };

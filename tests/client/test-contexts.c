@@ -36,9 +36,7 @@ run_in_threads(guint n_threads, void (*func)(gpointer data), gpointer data)
         g_thread_join(g_ptr_array_index(threads, i));
 }
 
-/* ---- contention */
-
-#define ROUNDS 500
+/* ---- one agent, many threads */
 
 static int n_inside; /* threads that hold the lock */
 
@@ -50,79 +48,6 @@ enter_and_leave(WebLocksLock *lock)
     g_thread_yield();
     g_assert_cmpint(g_atomic_int_add(&n_inside, -1), ==, 1);
 }
-
-static void
-contend_sync(gpointer data)
-{
-    g_autoptr(WebLocksManager) manager = test_manager_new();
-
-    for (guint i = 0; i < ROUNDS; i++) {
-        g_autoptr(GError) error = NULL;
-        g_autoptr(WebLocksLock) lock =
-            web_locks_manager_request_sync(manager, "a", NULL, NULL, &error);
-
-        g_assert_no_error(error);
-        enter_and_leave(lock);
-        if (i % 2 == 0)
-            test_release(lock);
-    }
-}
-
-static void
-contend_async(gpointer data)
-{
-    g_autoptr(WebLocksManager) manager = test_manager_new();
-
-    for (guint i = 0; i < ROUNDS; i++) {
-        g_auto(Answer) answer = {0};
-        g_autoptr(WebLocksLock) lock = NULL;
-
-        answer_ask(&answer, manager, "a");
-        lock = answer_expect_lock(&answer);
-        g_assert_true(answer.thread == g_thread_self());
-        enter_and_leave(lock);
-    }
-}
-
-/* Two contexts alternately, each with an agent. */
-static void
-contend_with_two(gpointer data)
-{
-    g_autoptr(WebLocksManager) here = test_manager_new();
-    g_autoptr(GMainContext) other = g_main_context_new();
-
-    g_main_context_push_thread_default(other);
-    {
-        g_autoptr(WebLocksManager) there = test_manager_new();
-
-        for (guint i = 0; i < ROUNDS / 2; i++) {
-            g_autoptr(GError) error = NULL;
-            g_auto(Answer) answer = {0};
-            WebLocksLock *lock = web_locks_manager_request_sync(here, "a", NULL, NULL, &error);
-
-            g_assert_no_error(error);
-            answer_ask(&answer, there, "a");
-            enter_and_leave(lock);
-            g_object_unref(lock);
-            lock = answer_expect_lock(&answer);
-            enter_and_leave(lock);
-            g_object_unref(lock);
-        }
-    }
-    test_iterate();
-    g_main_context_pop_thread_default(other);
-}
-
-static void
-test_contention(gconstpointer func)
-{
-    g_autoptr(WebLocksManager) observer = test_manager_new();
-
-    run_in_threads(2, (void (*)(gpointer))func, NULL);
-    test_wait_for_state(observer, " | ");
-}
-
-/* ---- one agent, many threads */
 
 static void
 use_sync(gpointer data)
@@ -299,34 +224,6 @@ typedef struct {
 } Nested;
 
 static void
-on_lock_nested(GObject *source, GAsyncResult *result, gpointer data)
-{
-    Nested *nested = data;
-    g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksLock) outer =
-        web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
-    g_autoptr(WebLocksLock) inner = NULL;
-
-    g_assert_no_error(error);
-    inner = web_locks_manager_request_sync(nested->manager, "inner", NULL, NULL, &error);
-    g_assert_no_error(error);
-    test_release(inner);
-    test_release(outer);
-    nested->n_done++;
-}
-
-static void
-test_sync_in_callback(void)
-{
-    g_autoptr(WebLocksManager) manager = test_manager_new();
-    Nested nested = {manager, 0};
-
-    web_locks_manager_request_async(manager, "outer", NULL, NULL, on_lock_nested, &nested);
-    test_wait(test_is_set, &nested.n_done);
-    assert_state(manager, " | ");
-}
-
-static void
 on_lost_nested(WebLocksLock *lock, const GError *loss, gpointer data)
 {
     Nested *nested = data;
@@ -476,15 +373,10 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_data_func("/contexts/contention-sync", contend_sync, test_contention);
-    g_test_add_data_func("/contexts/contention-async", contend_async, test_contention);
-    g_test_add_data_func("/contexts/contention-with-two-contexts-each", contend_with_two,
-                         test_contention);
     g_test_add_func("/contexts/an-agent-of-many-threads", test_shared_sync);
     g_test_add_func("/contexts/an-agent-of-another-thread", test_foreign);
     g_test_add_func("/contexts/lost-in-the-agents-context", test_lost_in_the_agents_context);
     g_test_add_func("/contexts/no-signals-inside-a-sync-call", test_no_signals_inside);
-    g_test_add_func("/contexts/a-sync-call-in-a-callback", test_sync_in_callback);
     g_test_add_func("/contexts/a-sync-call-in-lost", test_sync_in_lost);
     g_test_add_func("/contexts/a-loop-in-a-callback", test_loop_in_callback);
     g_test_add_func("/contexts/sync-calls-after-async-ones", test_sync_after_async);

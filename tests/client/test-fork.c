@@ -4,12 +4,7 @@
 /* After fork() only the parent has the agent: nothing that the child does affects the parent's
  * locks and requests. */
 
-#include <dlfcn.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -91,49 +86,9 @@ do_nothing(Parent *parent)
 }
 
 static void
-test_exit(void)
-{
-    fork_and_check(do_nothing, TRUE);
-}
-
-static void
 test_quick_exit(void)
 {
     fork_and_check(do_nothing, FALSE);
-}
-
-static int
-look(Parent *parent)
-{
-    gboolean held = TRUE;
-
-    CHECK(!web_locks_lock_get_held(parent->lock));
-    g_object_get(parent->lock, "held", &held, NULL);
-    CHECK(!held);
-    CHECK(g_str_equal(web_locks_lock_get_name(parent->lock), "a"));
-    return 0;
-}
-
-static void
-test_not_held(void)
-{
-    fork_and_check(look, FALSE);
-}
-
-static int
-unref(Parent *parent)
-{
-    g_object_unref(parent->lock);
-    g_object_unref(parent->manager);
-    while (g_main_context_iteration(NULL, FALSE))
-        ;
-    return 0;
-}
-
-static void
-test_unref(void)
-{
-    fork_and_check(unref, TRUE);
 }
 
 static gboolean
@@ -147,29 +102,28 @@ fails_with(GError *error, int code)
     return right;
 }
 
-static int
-release(Parent *parent)
-{
-    GError *error = NULL;
-
-    web_locks_lock_release(parent->lock);
-    CHECK(!web_locks_lock_release_sync(parent->lock, NULL, &error));
-    CHECK(fails_with(error, WEB_LOCKS_ERROR_INVALID_STATE));
-    return 0;
-}
-
 static void
-test_release_child(void)
+iterate(void)
 {
-    fork_and_check(release, FALSE);
+    while (g_main_context_iteration(NULL, FALSE))
+        continue;
 }
 
+/* It holds nothing, and its calls fail. */
 static int
-use(Parent *parent)
+check_calls(Parent *parent)
 {
     const char *const names[] = {"b", "c", NULL};
+    gboolean held = TRUE;
     GError *error = NULL;
 
+    CHECK(!web_locks_lock_get_held(parent->lock));
+    g_object_get(parent->lock, "held", &held, NULL);
+    CHECK(!held);
+    CHECK(g_str_equal(web_locks_lock_get_name(parent->lock), "a"));
+    web_locks_lock_release(parent->lock);
+    CHECK(!web_locks_lock_release_sync(parent->lock, NULL, &error));
+    CHECK(fails_with(g_steal_pointer(&error), WEB_LOCKS_ERROR_INVALID_STATE));
     CHECK(web_locks_manager_request_sync(parent->manager, "b", NULL, NULL, &error) == NULL);
     CHECK(fails_with(g_steal_pointer(&error), WEB_LOCKS_ERROR_INVALID_STATE));
     CHECK(web_locks_manager_request_many_sync(parent->manager, names, NULL, NULL, &error) == NULL);
@@ -188,40 +142,26 @@ use(Parent *parent)
     return 0;
 }
 
+/* Everything that a child could do with what it has of its parent, up to the exit handlers. */
+static int
+use_all(Parent *parent)
+{
+    int status;
+
+    iterate();
+    status = check_calls(parent);
+    web_locks_agent_close(web_locks_manager_get_agent(parent->manager));
+    iterate();
+    g_object_unref(parent->lock);
+    g_object_unref(parent->manager);
+    iterate();
+    return status;
+}
+
 static void
 test_use(void)
 {
-    fork_and_check(use, FALSE);
-}
-
-static int
-close_agent(Parent *parent)
-{
-    web_locks_agent_close(web_locks_manager_get_agent(parent->manager));
-    while (g_main_context_iteration(NULL, FALSE))
-        ;
-    return 0;
-}
-
-static void
-test_close(void)
-{
-    fork_and_check(close_agent, FALSE);
-}
-
-/* Iterating the parent's main context in the child sends nothing to the bus. */
-static int
-iterate(Parent *parent)
-{
-    for (guint i = 0; i < 20; i++)
-        g_main_context_iteration(NULL, FALSE);
-    return 0;
-}
-
-static void
-test_iterate_child(void)
-{
-    fork_and_check(iterate, FALSE);
+    fork_and_check(use_all, TRUE);
 }
 
 /* With a new agent, the child is another client. */
@@ -277,157 +217,14 @@ test_default(void)
     g_assert_true(web_locks_agent_get_connected(agent));
 }
 
-/* ---- fork() while another thread is in web_locks_agent_dup_default()
- *
- * A child that inherits a locked mutex of the library hangs when it needs that. GLib has locks of
- * its own, which nobody unlocks in the child; on a busy machine, on which a thread is often
- * interrupted while it has one of them, many children may hang there. The address for which a child
- * waits tells which it is. */
-
-#define N_CHILDREN 100
-/* A machine may stall. */
-#define CHILD_SECONDS (test_factor() * 20)
-
-typedef struct {
-    int is_stopped; /* atomic */
-    int n_steps;    /* atomic */
-} Loop;
-
-/* The agent exists all the time, so it is only looked up, with the mutex locked. */
-static gpointer
-run_loop(gpointer data)
-{
-    Loop *loop = data;
-    g_autoptr(GMainContext) context = g_main_context_new();
-    WebLocksAgent *agent;
-
-    g_main_context_push_thread_default(context);
-    agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
-    while (!g_atomic_int_get(&loop->is_stopped)) {
-        g_object_unref(web_locks_agent_dup_default(G_BUS_TYPE_SESSION));
-        g_atomic_int_inc(&loop->n_steps);
-    }
-    g_object_unref(agent);
-    test_iterate();
-    g_main_context_pop_thread_default(context);
-    return NULL;
-}
-
-/* A default agent of its own, whose lock it acquires and releases. */
-static int
-use_in_child(void)
-{
-    g_autoptr(GMainContext) context = g_main_context_new();
-    g_autofree char *name = g_strdup_printf("%d", (int)getpid());
-    WebLocksAgent *agent;
-    WebLocksManager *manager;
-    WebLocksLock *lock;
-    GError *error = NULL;
-
-    g_main_context_push_thread_default(context);
-    agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
-    manager = web_locks_manager_new(agent, "children");
-    CHECK(manager != NULL);
-    lock = web_locks_manager_request_sync(manager, name, NULL, NULL, &error);
-    CHECK(lock != NULL && error == NULL);
-    CHECK(web_locks_lock_release_sync(lock, NULL, &error));
-    g_object_unref(lock);
-    g_object_unref(manager);
-    g_object_unref(agent);
-    return 0;
-}
-
-static pid_t
-fork_one(void)
-{
-    pid_t pid = fork();
-
-    g_assert_cmpint(pid, >=, 0);
-    if (pid == 0) {
-        alarm(4 * CHILD_SECONDS); /* should the parent fail */
-        _exit(use_in_child());
-    }
-    return pid;
-}
-
-/* Whether a process waits for a mutex that is not one of the library's. */
-static gboolean
-waits_for_other_mutex(pid_t pid)
-{
-    g_autofree char *path = g_strdup_printf("/proc/%d/syscall", (int)pid);
-    g_autofree char *text = NULL;
-    unsigned long address;
-    long number;
-    Dl_info info = {0};
-
-    if (!g_file_get_contents(path, &text, NULL, NULL) ||
-        sscanf(text, "%ld %lx", &number, &address) != 2 || number != SYS_futex)
-        return FALSE;
-    /* What is not in a library is memory that GLib has allocated for a lock. */
-    return dladdr((void *)address, &info) == 0 || strstr(info.dli_fname, "libweblocks") == NULL;
-}
-
-/* Returns FALSE if the child has hung, but not in the library. */
-static gboolean
-join(pid_t pid, gint64 until_us)
-{
-    int status = 0;
-    pid_t ended;
-
-    while ((ended = waitpid(pid, &status, WNOHANG)) == 0 && g_get_monotonic_time() < until_us)
-        g_usleep(1000);
-    if (ended == 0) {
-        g_assert_true(waits_for_other_mutex(pid));
-        kill(pid, SIGKILL);
-        g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
-        return FALSE;
-    }
-    g_assert_cmpint(ended, ==, pid);
-    g_assert_true(WIFEXITED(status));
-    g_assert_cmpint(WEXITSTATUS(status), ==, 0);
-    return TRUE;
-}
-
-static void
-test_beside_default_agent(void)
-{
-    Loop loop = {0};
-    GThread *thread = g_thread_new("loop", run_loop, &loop);
-    pid_t pids[N_CHILDREN];
-    guint n_hung = 0;
-    gint64 until_us;
-
-    for (guint i = 0; i < N_CHILDREN; i++) {
-        const int n_steps = g_atomic_int_get(&loop.n_steps);
-
-        while (g_atomic_int_get(&loop.n_steps) == n_steps)
-            g_thread_yield();
-        pids[i] = fork_one();
-    }
-    g_atomic_int_set(&loop.is_stopped, TRUE);
-    g_thread_join(thread);
-    until_us = g_get_monotonic_time() + CHILD_SECONDS * G_USEC_PER_SEC;
-    for (guint i = 0; i < N_CHILDREN; i++)
-        n_hung += join(pids[i], until_us) ? 0 : 1;
-    g_test_message("%u of %d children wait for a lock of GLib", n_hung, N_CHILDREN);
-    g_assert_cmpuint(n_hung, <, N_CHILDREN / 2);
-}
-
 int
 main(int argc, char **argv)
 {
     test_pid = getpid();
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/fork/child-exits", test_exit);
-    g_test_add_func("/fork/child-exits-without-handlers", test_quick_exit);
-    g_test_add_func("/fork/child-does-not-hold", test_not_held);
-    g_test_add_func("/fork/child-drops-all", test_unref);
-    g_test_add_func("/fork/child-releases", test_release_child);
-    g_test_add_func("/fork/child-uses-the-agent", test_use);
-    g_test_add_func("/fork/child-closes-the-agent", test_close);
-    g_test_add_func("/fork/child-runs-the-main-context", test_iterate_child);
+    g_test_add_func("/fork/child-exits", test_quick_exit);
+    g_test_add_func("/fork/child-uses-everything", test_use);
     g_test_add_func("/fork/child-with-an-agent-of-its-own", test_own);
     g_test_add_func("/fork/child-with-the-default-agent", test_default);
-    g_test_add_func("/fork/beside-default-agent", test_beside_default_agent);
     return test_run(NULL);
 }

@@ -104,23 +104,6 @@ test_sleeping(void)
 }
 
 static void
-test_stopped(void)
-{
-    pid_t pid = spawn(pause_forever);
-    ProcessLook look = {0};
-    gint64 idle_us;
-    int status;
-
-    kill(pid, SIGSTOP);
-    g_assert_cmpint(waitpid(pid, &status, WUNTRACED), ==, pid);
-    g_assert_cmpint(look_at(&look, pid, "", SECOND, &idle_us), ==, 'T');
-    kill(pid, SIGCONT);
-    wait_for_state(pid, 'S');
-    g_assert_cmpint(look_at(&look, pid, "", SECOND, &idle_us), ==, 'S');
-    end(pid);
-}
-
-static void
 be_traced(void)
 {
     ptrace(PTRACE_TRACEME, 0, NULL, NULL);
@@ -343,7 +326,6 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/process-look/sleeping", test_sleeping);
-    g_test_add_func("/process-look/stopped", test_stopped);
     g_test_add_func("/process-look/traced", test_traced);
     g_test_add_func("/process-look/uninterruptible", test_uninterruptible);
     g_test_add_func("/process-look/running", test_running);

@@ -249,73 +249,6 @@ test_replaced(void)
     test_service_start();
 }
 
-static void
-test_missing(void)
-{
-    g_autoptr(WebLocksManager) manager = test_manager_new();
-    g_autoptr(WebLocksLock) lock = NULL;
-    g_autoptr(GError) error = NULL;
-    g_auto(Answer) answer = {0};
-
-    test_service_stop();
-    g_assert_null(web_locks_manager_request_sync(manager, "a", NULL, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
-    answer_ask(&answer, manager, "a");
-    answer_expect_error(&answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
-    g_assert_true(web_locks_agent_get_connected(web_locks_manager_get_agent(manager)));
-    g_clear_error(&error);
-    test_service_start();
-    lock = test_lock(manager, "a");
-}
-
-/* The bus replies to calls that a killed service has not answered. As it can't start another one,
- * they fail, and not only after the library's time-out of 25 seconds. */
-static void
-test_killed_and_missing(void)
-{
-    g_autoptr(WebLocksManager) manager = test_manager_new();
-    const gint64 begin_us = g_get_monotonic_time();
-    g_autoptr(WebLocksSnapshot) snapshot = NULL;
-    g_autoptr(WebLocksLock) lock = NULL;
-    g_autoptr(GError) error = NULL;
-    g_auto(Answer) query = {0}, request = {0};
-
-    test_service_pause();
-    web_locks_manager_query_async(manager, NULL, answer_take, &query);
-    answer_ask(&request, manager, "a");
-    test_bus_settle();
-    test_service_kill();
-    snapshot = web_locks_manager_query_finish(manager, answer_wait(&query), &error);
-    g_assert_null(snapshot);
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
-    answer_expect_error(&request, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
-    g_assert_cmpint(g_get_monotonic_time() - begin_us, <, 25 * G_TIME_SPAN_SECOND);
-    test_service_start();
-    lock = test_lock(manager, "a");
-}
-
-/* Dropped and cancelled requests are not sent again. */
-static void
-test_killed_with_dropped(void)
-{
-    g_autoptr(WebLocksManager) manager = test_manager_new();
-    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
-    g_autoptr(GCancellable) cancellable = g_cancellable_new();
-    g_auto(Answer) early = {0}, late = {0};
-
-    web_locks_manager_request_async(manager, "a", NULL, cancellable, answer_take, &early);
-    test_settle(manager);
-    test_service_pause();
-    web_locks_manager_request_async(manager, "b", NULL, cancellable, answer_take, &late);
-    g_cancellable_cancel(cancellable);
-    answer_expect_error(&early, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    answer_expect_error(&late, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    g_clear_object(&lock);
-    test_service_kill();
-    test_service_start();
-    test_wait_for_state(manager, " | ");
-}
-
 int
 main(int argc, char **argv)
 {
@@ -325,8 +258,5 @@ main(int argc, char **argv)
     g_test_add_func("/service-gone/stopped", test_stopped);
     g_test_add_func("/service-gone/stopped-without-state", test_stopped_without_state);
     g_test_add_func("/service-gone/replaced", test_replaced);
-    g_test_add_func("/service-gone/missing", test_missing);
-    g_test_add_func("/service-gone/killed-and-missing", test_killed_and_missing);
-    g_test_add_func("/service-gone/killed-with-dropped-ones", test_killed_with_dropped);
     return test_run(NULL);
 }

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* The lock socket with the real service: lock operations never use the bus; which process has the
- * socket; threads, a main loop that does not run, and a service that is killed during calls. */
+ * socket; a main loop that does not run. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -162,49 +162,17 @@ use_async(WebLocksManager *manager)
 
 /* ---- lock operations don't use the bus */
 
-static void
-test_sync(void)
-{
-    g_autoptr(WebLocksManager) manager = NULL;
-
-    catch_up();
-    manager = test_manager_new();
-    use_sync(manager);
-    assert_by_socket(manager);
-}
-
-static void
-test_async(void)
-{
-    g_auto(Answer) connected = {0};
-    g_autoptr(WebLocksAgent) agent = NULL;
-    g_autoptr(WebLocksManager) manager = NULL;
-    g_autoptr(GError) error = NULL;
-
-    catch_up();
-    agent = web_locks_agent_new(G_BUS_TYPE_NONE, test_bus()->address);
-    g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, NULL, answer_take,
-                                &connected);
-    g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&connected), &error);
-    g_assert_no_error(error);
-    manager = test_manager_of(agent);
-    use_async(manager);
-    assert_by_socket(manager);
-}
-
 /* The agent connects when it is first used. */
 static void
-test_lazy(gconstpointer is_async)
+test_lazy(void)
 {
     g_autoptr(WebLocksAgent) agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     g_autoptr(WebLocksManager) manager = test_manager_of(agent);
 
     g_assert_false(web_locks_agent_get_connected(agent));
     catch_up();
-    if (is_async != NULL)
-        use_async(manager);
-    else
-        use_sync(manager);
+    use_async(manager);
+    use_sync(manager);
     assert_by_socket(manager);
 }
 
@@ -319,41 +287,6 @@ test_fork(void)
     close(to_child[0]);
 }
 
-/* ---- threads */
-
-static gpointer
-take_turns(gpointer data)
-{
-    WebLocksManager *manager = data;
-
-    for (guint i = 0; i < 30; i++) {
-        g_autoptr(GError) error = NULL;
-        g_autoptr(WebLocksLock) lock =
-            web_locks_manager_request_sync(manager, "a", NULL, NULL, &error);
-
-        g_assert_no_error(error);
-        g_assert_true(web_locks_lock_get_held(lock));
-        if (i % 2 == 0)
-            test_release(lock);
-    }
-    return NULL;
-}
-
-/* The socket opens while both threads are in synchronous calls. */
-static void
-test_threads(void)
-{
-    for (guint i = 0; i < 20; i++) {
-        g_autoptr(WebLocksManager) manager = test_manager_new();
-        GThread *one = g_thread_new("one", take_turns, manager);
-        GThread *other = g_thread_new("other", take_turns, manager);
-
-        g_thread_join(one);
-        g_thread_join(other);
-        test_wait_for_state(manager, " | ");
-    }
-}
-
 /* ---- a main loop that doesn't run */
 
 /* A dropped lock is released: another agent gets it, although the first one's context is not
@@ -370,23 +303,6 @@ assert_free(WebLocksManager *other)
     g_assert_no_error(error);
     g_assert_nonnull(lock);
     test_release(lock);
-}
-
-static void
-test_blocked_sync(void)
-{
-    g_autoptr(WebLocksManager) other = test_manager_new();
-
-    for (guint i = 0; i < 20; i++) {
-        g_autoptr(WebLocksManager) manager = test_manager_new();
-
-        for (guint n_locks = 0; n_locks < 4; n_locks++) {
-            g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
-
-            g_clear_object(&lock);
-            assert_free(other);
-        }
-    }
 }
 
 typedef struct {
@@ -429,107 +345,16 @@ test_blocked_async(void)
     }
 }
 
-/* ---- a service that is stopped or killed */
-
-/* The service is killed before it has replied, and was stopped before. */
-static void
-test_stopped_and_killed(void)
-{
-    g_autoptr(WebLocksManager) manager = NULL;
-
-    g_auto(Answer) connected = {0};
-    g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, test_bus()->address);
-    g_autoptr(GError) error = NULL;
-
-    manager = test_manager_of(agent);
-    test_service_pause();
-    g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, NULL, answer_take,
-                                &connected);
-    test_iterate();
-    test_service_kill();
-    test_service_start();
-    g_assert_true(
-        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&connected), &error));
-    g_assert_no_error(error);
-    use_sync(manager);
-}
-
-static gpointer
-query_sync(gpointer manager)
-{
-    g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksSnapshot) snapshot = web_locks_manager_query_sync(manager, NULL, &error);
-
-    g_assert_no_error(error);
-    g_assert_nonnull(snapshot);
-    return NULL;
-}
-
-static gpointer
-request_sync(gpointer manager)
-{
-    g_autoptr(WebLocksLock) lock = NULL;
-
-    while (lock == NULL) {
-        g_autoptr(GError) error = NULL;
-
-        lock = web_locks_manager_request_sync(manager, "b", NULL, NULL, &error);
-        /* The thread may be late, and make the request when there is no service. */
-        if (lock == NULL)
-            g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
-    }
-    return NULL;
-}
-
-static gpointer
-release_sync(gpointer lock)
-{
-    g_autoptr(GError) error = NULL;
-
-    g_assert_true(web_locks_lock_release_sync(lock, NULL, &error));
-    g_assert_no_error(error);
-    return NULL;
-}
-
-static void
-test_killed_in_sync(void)
-{
-    g_autoptr(WebLocksManager) manager = test_manager_new();
-    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
-    GThread *threads[3];
-
-    test_service_pause();
-    threads[0] = g_thread_new("query", query_sync, manager);
-    threads[1] = g_thread_new("request", request_sync, manager);
-    threads[2] = g_thread_new("release", release_sync, lock);
-    while (web_locks_lock_get_held(lock))
-        g_thread_yield();
-    test_service_kill();
-    test_service_start();
-    for (guint i = 0; i < G_N_ELEMENTS(threads); i++)
-        g_thread_join(threads[i]);
-    use_sync(manager);
-}
-
-/* ---- main */
-
 int
 main(int argc, char **argv)
 {
     int status;
 
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/socket/sync", test_sync);
-    g_test_add_func("/socket/async", test_async);
-    g_test_add_data_func("/socket/lazy-sync", NULL, test_lazy);
-    g_test_add_data_func("/socket/lazy-async", "async", test_lazy);
+    g_test_add_func("/socket/lazy", test_lazy);
     g_test_add_func("/socket/late", test_late);
     g_test_add_func("/socket/fork", test_fork);
-    g_test_add_func("/socket/threads", test_threads);
-    g_test_add_func("/socket/blocked-sync", test_blocked_sync);
     g_test_add_func("/socket/blocked-async", test_blocked_async);
-    g_test_add_func("/socket/stopped-and-killed", test_stopped_and_killed);
-    g_test_add_func("/socket/killed-in-sync", test_killed_in_sync);
     status = test_run(NULL);
     g_clear_object(&eavesdropper.connection);
     return status;

@@ -71,30 +71,6 @@ test_timeout(gconstpointer state)
     g_object_unref(test_lock(manager, "a"));
 }
 
-/* A steal that is done later: its lock is released too. */
-static void
-test_timeout_of_steal(void)
-{
-    g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
-    g_autoptr(WebLocksLock) held = test_lock(holder, "a"), next = NULL;
-    g_autoptr(WebLocksManager) manager = NULL;
-    g_autoptr(WebLocksOptions) options = options_new(TRUE);
-    g_autoptr(GError) error = NULL;
-    g_auto(Losses) losses = {0};
-    g_auto(Answer) waiting = {0};
-
-    losses_watch(&losses, held);
-    answer_ask(&waiting, waiter, "a");
-    test_settle(waiter);
-    manager = manager_in(AGENT_OPEN);
-    g_assert_null(web_locks_manager_request_sync(manager, "a", options, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
-    test_service_resume();
-    test_wait(test_is_set, &losses.n_lost);
-    g_assert_cmpstr(losses.reason, ==, "stolen");
-    next = answer_expect_lock(&waiting);
-}
-
 /* Many requests with different time-outs end in that order. */
 static void
 test_many(void)
@@ -114,57 +90,6 @@ test_many(void)
     }
     test_service_resume();
     test_wait_for_state(manager, " | ");
-}
-
-/* A cancelled request completes immediately, whatever the agent waits for; its late grant is
- * released, also without a main context. */
-static gpointer
-cancel(gpointer cancellable)
-{
-    g_cancellable_cancel(cancellable); /* before or during the wait, with the same result */
-    return NULL;
-}
-
-static void
-test_cancelled(gconstpointer state)
-{
-    g_autoptr(WebLocksManager) observer = test_manager_new();
-    g_autoptr(WebLocksManager) manager = manager_in((AgentState)GPOINTER_TO_INT(state));
-    const gint64 begin_us = g_get_monotonic_time();
-    g_autoptr(GCancellable) cancellable = g_cancellable_new();
-    g_autoptr(GError) error = NULL;
-    GThread *thread = g_thread_new("cancel", cancel, cancellable);
-
-    g_assert_null(web_locks_manager_request_sync(manager, "a", NULL, cancellable, &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    g_assert_cmpint(g_get_monotonic_time() - begin_us, <, LATEST_US);
-    g_thread_join(thread);
-    test_service_resume();
-    test_wait_for_state(observer, " | "); /* the other agent's context was not iterated */
-}
-
-/* A release without waiting returns immediately, and takes effect when the service continues. */
-static void
-test_released(void)
-{
-    g_autoptr(WebLocksManager) waiter = test_manager_new();
-    g_autoptr(WebLocksManager) manager = test_manager_new();
-    g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), next = NULL;
-    g_auto(Answer) waiting = {0};
-    gint64 begin_us;
-
-    answer_ask(&waiting, waiter, "a");
-    test_settle(waiter);
-    test_service_pause();
-    begin_us = g_get_monotonic_time();
-    web_locks_lock_release(lock);
-    g_assert_cmpint(g_get_monotonic_time() - begin_us, <, LATEST_US);
-    g_assert_false(web_locks_lock_get_held(lock));
-    test_iterate();
-    g_assert_cmpuint(waiting.n_results, ==, 0);
-    test_service_resume();
-    next = answer_expect_lock(&waiting);
-    assert_state(waiter, "a | ");
 }
 
 /* More than the kernel queues: the rest is sent when there is space. */
@@ -215,13 +140,7 @@ main(int argc, char **argv)
     g_test_add_data_func("/stopped/timeout-when-connected", GINT_TO_POINTER(AGENT_CONNECTED),
                          test_timeout);
     g_test_add_data_func("/stopped/timeout-when-new", GINT_TO_POINTER(AGENT_NEW), test_timeout);
-    g_test_add_func("/stopped/timeout-of-a-steal", test_timeout_of_steal);
     g_test_add_func("/stopped/timeouts", test_many);
-    g_test_add_data_func("/stopped/cancelled", GINT_TO_POINTER(AGENT_OPEN), test_cancelled);
-    g_test_add_data_func("/stopped/cancelled-when-connected", GINT_TO_POINTER(AGENT_CONNECTED),
-                         test_cancelled);
-    g_test_add_data_func("/stopped/cancelled-when-new", GINT_TO_POINTER(AGENT_NEW), test_cancelled);
-    g_test_add_func("/stopped/released", test_released);
     g_test_add_func("/stopped/dropped", test_dropped);
     g_test_add_func("/stopped/closed", test_closed);
     return test_run(NULL);
