@@ -188,7 +188,7 @@ reply_from_bus(RawBus *self, const char *text)
 }
 
 void
-raw_bus_welcome(RawBus *self)
+raw_bus_agree(RawBus *self)
 {
     static const char agreement[] =
         "DATA\r\nOK 00112233445566778899aabbccddeeff\r\nAGREE_UNIX_FD\r\n";
@@ -197,6 +197,12 @@ raw_bus_welcome(RawBus *self)
     test_wait(has_negotiated, self);
     g_assert_true(raw_bus_send(self, (const guint8 *)agreement, sizeof agreement - 1, NULL, 0));
     test_wait(has_begun, self);
+}
+
+void
+raw_bus_welcome(RawBus *self)
+{
+    raw_bus_agree(self);
     reply_from_bus(self, ":1.2");          /* Hello */
     reply_from_bus(self, NULL);            /* AddMatch */
     reply_from_bus(self, RAW_BUS_SERVICE); /* GetNameOwner */

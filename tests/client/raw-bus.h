@@ -18,7 +18,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RawBus, raw_bus_free)
 
 const char *raw_bus_get_address(const RawBus *self);
 
-/* Connects an agent: accepts the client, and answers its authentication and first calls. */
+/* Accepts the client, and answers its authentication. */
+void raw_bus_agree(RawBus *self);
+/* Connects an agent: answers its first calls too. */
 void raw_bus_welcome(RawBus *self);
 
 /* The socket of the accepted client. */

@@ -3,10 +3,6 @@
 
 /* Agents: creation, properties, closing. */
 
-#include <gio/gunixsocketaddress.h>
-#include <glib-unix.h>
-#include <glib/gstdio.h>
-
 #include "tests/client/fixture.h"
 
 static gboolean
@@ -34,18 +30,6 @@ test_default(void)
     g_assert_true(elsewhere != session);
     g_assert_false(web_locks_agent_get_connected(session));
     g_assert_null(web_locks_agent_get_client_id(session));
-}
-
-/* It is connected by its first operation. */
-static void
-test_default_used(void)
-{
-    g_autoptr(WebLocksAgent) agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
-    g_autoptr(WebLocksManager) manager = test_manager_of(agent);
-    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
-
-    g_assert_true(web_locks_agent_get_connected(agent));
-    g_assert_nonnull(web_locks_agent_get_client_id(agent));
 }
 
 static void
@@ -132,7 +116,7 @@ test_bad_bucket(void)
     g_autoptr(WebLocksManager) bad = web_locks_manager_new(agent, "");
     g_autoptr(WebLocksOptions) options = test_if_available();
     g_autoptr(GError) error = NULL;
-    g_auto(Answer) request = {0}, inspect = {0}, monitor = {0};
+    g_auto(Answer) answer = {0};
 
     g_assert_null(web_locks_manager_request_sync(bad, "a", options, NULL, &error));
     g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
@@ -145,15 +129,9 @@ test_bad_bucket(void)
     g_clear_error(&error);
     g_assert_null(web_locks_monitor_new_sync(bad, NULL, &error));
     g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
-    web_locks_manager_request_async(bad, "a", NULL, NULL, answer_take, &request);
-    answer_expect_error(&request, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
-    web_locks_manager_inspect_async(bad, "a", NULL, answer_take, &inspect);
     g_clear_error(&error);
-    g_assert_null(web_locks_manager_inspect_finish(bad, answer_wait(&inspect), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
-    web_locks_monitor_new_async(bad, NULL, answer_take, &monitor);
-    g_clear_error(&error);
-    g_assert_null(web_locks_monitor_new_finish(answer_wait(&monitor), &error));
+    web_locks_monitor_new_async(bad, NULL, answer_take, &answer);
+    g_assert_null(web_locks_monitor_new_finish(answer_wait(&answer), &error));
     g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
 }
 
@@ -244,53 +222,6 @@ test_service_running(void)
 }
 
 static void
-test_nowhere(void)
-{
-    g_autofree char *missing = g_strdup_printf("unix:path=%s/missing", test_bus()->directory);
-    const char *const addresses[] = {missing, "tcp:host=127.0.0.1,port=1", "", "nonsense",
-                                     "nonsense:key=value"};
-
-    for (guint i = 0; i < G_N_ELEMENTS(addresses); i++) {
-        g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, addresses[i]);
-        g_autoptr(GError) error = NULL;
-        g_autoptr(GError) async_error = NULL;
-        g_auto(Answer) answer = {0};
-
-        g_assert_false(g_initable_init(G_INITABLE(agent), NULL, &error));
-        g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
-        g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, NULL, answer_take,
-                                    &answer);
-        g_assert_false(g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&answer),
-                                                    &async_error));
-        g_assert_error(async_error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
-    }
-}
-
-/* Its calls fail one by one, asynchronous and synchronous, in any order. */
-static void
-test_nowhere_used(void)
-{
-    g_autofree char *right = g_strdup(g_getenv("DBUS_SESSION_BUS_ADDRESS"));
-    g_autoptr(WebLocksAgent) agent = NULL;
-    g_autoptr(WebLocksManager) manager = NULL;
-    g_autoptr(GError) error = NULL;
-    g_auto(Answer) answer = {0}, query = {0};
-
-    g_setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere/at/all", TRUE);
-    agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
-    manager = test_manager_of(agent);
-    answer_ask(&answer, manager, "a");
-    web_locks_manager_query_async(manager, NULL, answer_take, &query);
-    g_assert_null(web_locks_manager_request_sync(manager, "a", NULL, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
-    answer_expect_error(&answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
-    g_clear_error(&error);
-    g_assert_null(web_locks_manager_query_finish(manager, answer_wait(&query), &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
-    g_setenv("DBUS_SESSION_BUS_ADDRESS", right, TRUE);
-}
-
-static void
 test_connect_cancelled(void)
 {
     g_autoptr(WebLocksAgent) agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
@@ -310,112 +241,6 @@ test_connect_cancelled(void)
     g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
     g_clear_error(&error);
     g_assert_true(g_initable_init(G_INITABLE(agent), NULL, &error)); /* it can still connect */
-    g_assert_no_error(error);
-}
-
-/* ---- a bus that accepts the connection and never replies */
-
-typedef struct {
-    GSocket *socket;
-    char *path;
-    char *address;
-} SilentBus;
-
-static void
-silent_bus_init(SilentBus *bus)
-{
-    g_autoptr(GSocketAddress) address = NULL;
-    g_autoptr(GError) error = NULL;
-
-    bus->path = g_build_filename(test_bus()->directory, "silent", NULL);
-    bus->address = g_strdup_printf("unix:path=%s", bus->path);
-    address = g_unix_socket_address_new(bus->path);
-    bus->socket =
-        g_socket_new(G_SOCKET_FAMILY_UNIX, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_DEFAULT, &error);
-    g_assert_no_error(error);
-    g_socket_bind(bus->socket, address, FALSE, &error);
-    g_assert_no_error(error);
-    g_socket_listen(bus->socket, &error);
-    g_assert_no_error(error);
-}
-
-static void
-silent_bus_clear(SilentBus *bus)
-{
-    g_clear_object(&bus->socket);
-    g_assert_cmpint(g_unlink(bus->path), ==, 0);
-    g_free(bus->path);
-    g_free(bus->address);
-}
-
-static gboolean
-on_client(int fd, GIOCondition condition, gpointer n_clients)
-{
-    *(guint *)n_clients += 1;
-    return G_SOURCE_REMOVE;
-}
-
-static void
-test_unresponsive_bus_cancelled(void)
-{
-    SilentBus bus;
-    g_autoptr(WebLocksAgent) agent = NULL;
-    g_autoptr(GCancellable) cancellable = g_cancellable_new();
-    g_autoptr(GError) error = NULL;
-    g_auto(Answer) connected = {0};
-    guint n_clients = 0;
-
-    silent_bus_init(&bus);
-    g_unix_fd_add(g_socket_get_fd(bus.socket), G_IO_IN, on_client, &n_clients);
-    agent = web_locks_agent_new(G_BUS_TYPE_NONE, bus.address);
-    g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, cancellable,
-                                answer_take, &connected);
-    test_wait(test_is_set, &n_clients);
-    g_assert_cmpuint(connected.n_results, ==, 0);
-    g_cancellable_cancel(cancellable);
-    g_assert_false(
-        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&connected), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    silent_bus_clear(&bus);
-}
-
-/* The time-out of a request includes connecting. */
-static void
-test_unresponsive_bus_timeout(gconstpointer is_sync)
-{
-    SilentBus bus;
-    g_autoptr(WebLocksOptions) options = g_object_new(WEB_LOCKS_TYPE_OPTIONS, "timeout", 50, NULL);
-    g_autoptr(WebLocksAgent) agent = NULL;
-    g_autoptr(WebLocksManager) manager = NULL;
-    g_autoptr(GError) error = NULL;
-    g_auto(Answer) answer = {0};
-
-    silent_bus_init(&bus);
-    agent = web_locks_agent_new(G_BUS_TYPE_NONE, bus.address);
-    manager = test_manager_of(agent);
-    if (is_sync != NULL) {
-        g_assert_null(web_locks_manager_request_sync(manager, "a", options, NULL, &error));
-        g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
-    } else {
-        web_locks_manager_request_async(manager, "a", options, NULL, answer_take, &answer);
-        answer_expect_error(&answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
-    }
-    silent_bus_clear(&bus);
-}
-
-static void
-test_connect_twice(void)
-{
-    g_autoptr(WebLocksAgent) agent = test_agent_new();
-    g_autoptr(GError) error = NULL;
-    g_auto(Answer) answer = {0};
-
-    g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, NULL, answer_take,
-                                &answer);
-    g_assert_true(g_initable_init(G_INITABLE(agent), NULL, &error)); /* before the first result */
-    g_assert_no_error(error);
-    g_assert_true(
-        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&answer), &error));
     g_assert_no_error(error);
 }
 
@@ -541,7 +366,6 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/agent/default-by-bus-and-context", test_default);
-    g_test_add_func("/agent/default-connects-by-itself", test_default_used);
     g_test_add_func("/agent/default-is-freed", test_default_freed);
     g_test_add_func("/agent/default-can-not-be-closed", test_default_stays_open);
     g_test_add_func("/agent/default-bucket", test_default_bucket);
@@ -549,14 +373,7 @@ main(int argc, char **argv)
     g_test_add_func("/agent/bad-bucket", test_bad_bucket);
     g_test_add_func("/agent/notify", test_notify);
     g_test_add_func("/agent/service-running", test_service_running);
-    g_test_add_func("/agent/no-such-bus", test_nowhere);
-    g_test_add_func("/agent/no-such-bus-when-used", test_nowhere_used);
     g_test_add_func("/agent/connect-cancelled", test_connect_cancelled);
-    g_test_add_func("/agent/connect-twice", test_connect_twice);
-    g_test_add_func("/agent/unresponsive-bus/cancelled", test_unresponsive_bus_cancelled);
-    g_test_add_data_func("/agent/unresponsive-bus/timeout", NULL, test_unresponsive_bus_timeout);
-    g_test_add_data_func("/agent/unresponsive-bus/timeout-sync", "sync",
-                         test_unresponsive_bus_timeout);
     g_test_add_func("/agent/close", test_close);
     g_test_add_func("/agent/close-unused", test_close_unused);
     g_test_add_func("/agent/dropped-while-waiting", test_dropped_while_waiting);

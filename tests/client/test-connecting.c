@@ -133,26 +133,21 @@ check_address(const char *address)
     g_source_remove(source);
 }
 
-static void
-test_unix(void)
-{
-    g_autoptr(SilentBus) bus = silent_bus_new(SILENT_BUS_FULL, FALSE);
-
-    check_address(silent_bus_get_address(bus));
-}
-
-static void
-test_tcp(void)
-{
-    g_autoptr(SilentBus) bus = silent_bus_new(SILENT_BUS_FULL, TRUE);
-
-    check_address(silent_bus_get_address(bus));
-}
+/* Buses that are stopped, by unix socket or TCP; the queue of connections may be full. */
+static const struct {
+    const char *path;
+    gboolean is_full, is_tcp;
+} silent_rows[] = {
+    {"/connecting/unix", TRUE, FALSE},
+    {"/connecting/tcp", TRUE, TRUE},
+    {"/connecting/tcp-accepted", FALSE, TRUE},
+};
 
 static void
-test_tcp_accepted(void)
+test_silent(gconstpointer index)
 {
-    g_autoptr(SilentBus) bus = silent_bus_new(SILENT_BUS_ACCEPTS, TRUE);
+    const guint i = GPOINTER_TO_UINT(index);
+    g_autoptr(SilentBus) bus = silent_bus_new(silent_rows[i].is_full, silent_rows[i].is_tcp);
 
     check_address(silent_bus_get_address(bus));
 }
@@ -199,13 +194,33 @@ test_launched_session_bus(void)
     g_setenv("DBUS_SESSION_BUS_ADDRESS", test_bus()->address, TRUE);
 }
 
+/* ---- time-outs */
+
+/* The time-out of a request includes connecting. */
+static void
+test_request_times_out(void)
+{
+    g_autoptr(SilentBus) bus = silent_bus_new(FALSE, FALSE);
+    g_autoptr(WebLocksAgent) agent =
+        web_locks_agent_new(G_BUS_TYPE_NONE, silent_bus_get_address(bus));
+    g_autoptr(WebLocksManager) manager = test_manager_of(agent);
+    g_autoptr(WebLocksOptions) options = g_object_new(WEB_LOCKS_TYPE_OPTIONS, "timeout", 50, NULL);
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer = {0};
+
+    g_assert_null(web_locks_manager_request_sync(manager, "a", options, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
+    web_locks_manager_request_async(manager, "a", options, NULL, answer_take, &answer);
+    answer_expect_error(&answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
+}
+
 /* ---- all of them until the time-out */
 
 static void
 test_bound(void)
 {
-    g_autoptr(SilentBus) full = silent_bus_new(SILENT_BUS_FULL, FALSE);
-    g_autoptr(SilentBus) tcp = silent_bus_new(SILENT_BUS_FULL, TRUE);
+    g_autoptr(SilentBus) full = silent_bus_new(TRUE, FALSE);
+    g_autoptr(SilentBus) tcp = silent_bus_new(TRUE, TRUE);
     g_auto(Launcher) launcher = {0};
     const char *const addresses[] = {silent_bus_get_address(full), silent_bus_get_address(tcp),
                                      can_launch() ? "autolaunch:" : silent_bus_get_address(full)};
@@ -262,8 +277,15 @@ check_refused(const char *address)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, address);
+    g_auto(Answer) answer = {0};
 
     g_assert_false(g_initable_init(G_INITABLE(agent), NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    g_clear_error(&error);
+    g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, NULL, answer_take,
+                                &answer);
+    g_assert_false(
+        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&answer), &error));
     g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
 }
 
@@ -284,6 +306,8 @@ test_refused(void)
                                      "unix:path=/a,path=/b",
                                      "unix:tmpdir=/tmp",
                                      "unix:path=/a,color=red",
+                                     "nonsense",
+                                     "nonsense:key=value",
                                      "disabled:",
                                      "unixexec:path=/bin/false",
                                      "tcp:host=127.0.0.1,port=1",
@@ -298,32 +322,26 @@ test_refused(void)
 
 /* A bus whose queue is full for a while is connected to when it accepts again. */
 static gboolean
-on_accept(gpointer bus)
+has_accepted(gpointer bus)
 {
-    silent_bus_accept(bus);
-    return G_SOURCE_REMOVE;
-}
-
-static gboolean
-has_client(gpointer bus)
-{
-    return silent_bus_count_clients(bus) > 0;
+    return silent_bus_accept(bus) > 0;
 }
 
 static void
 test_full_for_a_while(void)
 {
-    g_autoptr(SilentBus) bus = silent_bus_new(SILENT_BUS_FULL, FALSE);
+    g_autoptr(SilentBus) bus = silent_bus_new(TRUE, FALSE);
     g_autoptr(WebLocksAgent) agent =
         web_locks_agent_new(G_BUS_TYPE_NONE, silent_bus_get_address(bus));
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
     g_auto(Answer) connected = {0};
     guint n_ticks = 0, source = g_timeout_add(TICK_MS, on_tick, &n_ticks);
+    Ticks ticks = {&n_ticks, 5};
 
     g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, cancellable,
                                 answer_take, &connected);
-    g_timeout_add(5 * TICK_MS, on_accept, bus);
-    test_wait(has_client, bus);
+    test_wait(have_passed, &ticks);
+    test_wait(has_accepted, bus);
     g_cancellable_cancel(cancellable);
     answer_wait(&connected);
     g_source_remove(source);
@@ -333,11 +351,11 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/connecting/unix", test_unix);
-    g_test_add_func("/connecting/tcp", test_tcp);
-    g_test_add_func("/connecting/tcp-accepted", test_tcp_accepted);
+    for (guint i = 0; i < G_N_ELEMENTS(silent_rows); i++)
+        g_test_add_data_func(silent_rows[i].path, GUINT_TO_POINTER(i), test_silent);
     g_test_add_func("/connecting/launched", test_launched);
     g_test_add_func("/connecting/launched-session-bus", test_launched_session_bus);
+    g_test_add_func("/connecting/request-times-out", test_request_times_out);
     g_test_add_func("/connecting/bound", test_bound);
     g_test_add_func("/connecting/lists", test_lists);
     g_test_add_func("/connecting/refused", test_refused);

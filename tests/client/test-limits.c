@@ -18,7 +18,9 @@
 #include "tests/client/mock-socket.h"
 #include "tests/client/raw-bus.h"
 
-/* Much shorter than the 25 seconds of calls without a time-out. */
+/* Of calls without a time-out. */
+#define BOUND_US (25 * G_TIME_SPAN_SECOND)
+/* Much shorter. */
 #define SOON_US (test_factor() * 15 * G_TIME_SPAN_SECOND)
 
 /* ---- a connected agent */
@@ -425,6 +427,32 @@ test_invalid_calls(void)
     g_assert_cmpuint(raw_bus_receive(subject.bus), ==, serial);
 }
 
+static gpointer
+init_in_thread(gpointer agent)
+{
+    GError *error = NULL;
+
+    g_assert_false(g_initable_init(G_INITABLE(agent), NULL, &error));
+    return error;
+}
+
+/* Hello is not answered: a synchronous call ends all the same. */
+static void
+test_unanswered_hello(void)
+{
+    g_autoptr(RawBus) bus = raw_bus_new();
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, raw_bus_get_address(bus));
+    const gint64 begin_us = g_get_monotonic_time();
+    GThread *thread = g_thread_new("init", init_in_thread, agent);
+    g_autoptr(GError) error = NULL;
+
+    raw_bus_agree(bus);
+    error = g_thread_join(thread);
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    g_assert_cmpint(g_get_monotonic_time() - begin_us, <, BOUND_US + SOON_US);
+    g_assert_true(raw_bus_has_message(bus));
+}
+
 /* A call that is read when the socket tells that the service has terminated the agent. */
 static void
 test_call_at_the_end(void)
@@ -459,6 +487,7 @@ main(int argc, char **argv)
     g_test_add_func("/limits/claimed-fd-of-part", test_claimed_fd_of_part);
     g_test_add_func("/limits/unread-replies", test_unread_replies);
     g_test_add_func("/limits/invalid-calls", test_invalid_calls);
+    g_test_add_func("/limits/unanswered-hello", test_unanswered_hello);
     g_test_add_func("/limits/call-at-the-end", test_call_at_the_end);
     return g_test_run();
 }
