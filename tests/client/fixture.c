@@ -299,7 +299,7 @@ answer_ask(Answer *answer, WebLocksManager *manager, const char *name)
     web_locks_manager_request_async(manager, name, NULL, NULL, answer_take, answer);
 }
 
-WebLocksLock *
+static WebLocksLock *
 answer_get_lock(Answer *answer, GError **error)
 {
     GAsyncResult *result = answer_wait(answer);
@@ -327,20 +327,6 @@ answer_expect_error(Answer *answer, GQuark domain, int code)
 
     g_assert_error(error, domain, code);
     g_assert_null(lock);
-}
-
-/* ---- signals to GDBus */
-
-void
-test_count_signal(GDBusConnection *connection,
-                  const char *sender,
-                  const char *path,
-                  const char *interface,
-                  const char *member,
-                  GVariant *parameters,
-                  gpointer n_signals)
-{
-    ++*(guint *)n_signals;
 }
 
 /* ---- signals of lost locks */

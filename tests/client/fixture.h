@@ -88,22 +88,10 @@ GAsyncResult *answer_wait(Answer *answer);
 
 /* Requests a lock with answer_take() as callback. */
 void answer_ask(Answer *answer, WebLocksManager *manager, const char *name);
-WebLocksLock *answer_get_lock(Answer *answer, GError **error);
 /* Waits for the result, which must be a lock. */
 WebLocksLock *answer_expect_lock(Answer *answer);
 /* Waits for the result, which must be this error. */
 void answer_expect_error(Answer *answer, GQuark domain, int code);
-
-/* ---- signals to GDBus */
-
-/* A GDBusSignalCallback: counts them in a guint. */
-void test_count_signal(GDBusConnection *connection,
-                       const char *sender,
-                       const char *path,
-                       const char *interface,
-                       const char *member,
-                       GVariant *parameters,
-                       gpointer n_signals);
 
 /* ---- lost locks */
 

@@ -206,24 +206,6 @@ test_released_by_lock(void)
     g_assert_cmpstr(notified.states->str, ==, "waiting held idle ");
 }
 
-/* The property binding of the documentation. */
-static void
-test_binding(void)
-{
-    g_autoptr(WebLocksManager) manager = test_manager_new();
-    g_auto(Notified) notified = {0};
-    g_autoptr(WebLocksClaim) claim = claim_new(manager, &notified);
-    g_autoptr(GSimpleAction) save = g_simple_action_new("save", NULL);
-
-    g_object_bind_property(claim, "held", save, "enabled", G_BINDING_SYNC_CREATE);
-    g_assert_false(g_action_get_enabled(G_ACTION(save)));
-    web_locks_claim_start(claim);
-    test_wait(is_held, claim);
-    g_assert_true(g_action_get_enabled(G_ACTION(save)));
-    web_locks_claim_stop(claim);
-    g_assert_false(g_action_get_enabled(G_ACTION(save)));
-}
-
 /* ---- waiting */
 
 static gboolean
@@ -544,28 +526,6 @@ test_take_over_fails_at_grant(void)
     assert_state(other, "a | ");
 }
 
-/* Without having been started; and stopped before the grant. */
-static void
-test_take_over_idle(void)
-{
-    g_autoptr(WebLocksManager) other = test_manager_new(), manager = test_manager_new();
-    g_autoptr(WebLocksLock) lock = test_lock(other, "a");
-    g_auto(Notified) notified = {0};
-    g_autoptr(WebLocksClaim) claim = claim_new(manager, &notified);
-    g_autoptr(GError) error = NULL;
-    g_auto(Answer) answer = {0};
-
-    web_locks_claim_take_over_async(claim, NULL, answer_take, &answer);
-    web_locks_claim_stop(claim);
-    g_assert_false(web_locks_claim_take_over_finish(claim, answer_wait(&answer), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    g_clear_error(&error);
-    test_wait_for_state(other, " | ");
-    g_assert_true(take_over(claim, &error));
-    g_assert_no_error(error);
-    g_assert_cmpstr(notified.states->str, ==, "held ");
-}
-
 /* ---- failing */
 
 static void
@@ -600,29 +560,6 @@ test_bad_names(void)
     expect_failure(nowhere, "a", G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
     web_locks_claim_start(empty); /* a valid name */
     test_wait(is_held, empty);
-}
-
-static void
-test_misuse(void)
-{
-    g_autoptr(WebLocksManager) manager = test_manager_new();
-    g_autoptr(WebLocksClaim) unnamed = g_object_new(WEB_LOCKS_TYPE_CLAIM, NULL);
-
-#define expect_critical(expression)                                                    \
-    G_STMT_START                                                                       \
-    {                                                                                  \
-        g_test_expect_message("WebLocks", G_LOG_LEVEL_CRITICAL, "*assertion*failed*"); \
-        expression;                                                                    \
-        g_test_assert_expected_messages();                                             \
-    }                                                                                  \
-    G_STMT_END
-
-    expect_critical(g_assert_null(web_locks_claim_new(NULL, "a")));
-    expect_critical(g_assert_null(web_locks_claim_new(manager, NULL)));
-    expect_critical(web_locks_claim_start(unnamed));
-    expect_critical(web_locks_claim_take_over_async(unnamed, NULL, NULL, NULL));
-    web_locks_claim_stop(unnamed);
-    g_assert_cmpint(web_locks_claim_get_state(unnamed), ==, WEB_LOCKS_CLAIM_STATE_IDLE);
 }
 
 static void
@@ -744,27 +681,6 @@ test_service_missing(void)
     test_wait(is_held, patient);
     g_assert_cmpstr(notified_one.states->str, ==, "waiting failed ");
     g_assert_cmpstr(notified_two.states->str, ==, "waiting failed waiting held ");
-}
-
-/* What an application has set. */
-static void
-test_settings(void)
-{
-    g_autoptr(WebLocksManager) manager = test_manager_new(), same = NULL;
-    g_autoptr(WebLocksClaim) claim =
-        g_object_new(WEB_LOCKS_TYPE_CLAIM, "manager", manager, "name", "a", "mode",
-                     WEB_LOCKS_MODE_SHARED, "why", "to edit", "reclaim", TRUE, NULL);
-    g_autofree char *name = NULL, *why = NULL;
-    WebLocksMode mode = WEB_LOCKS_MODE_EXCLUSIVE;
-    gboolean reclaim = FALSE;
-
-    g_object_get(claim, "manager", &same, "name", &name, "mode", &mode, "why", &why, "reclaim",
-                 &reclaim, NULL);
-    g_assert_true(same == manager);
-    g_assert_cmpstr(name, ==, "a");
-    g_assert_cmpint(mode, ==, WEB_LOCKS_MODE_SHARED);
-    g_assert_cmpstr(why, ==, "to edit");
-    g_assert_true(reclaim);
 }
 
 /* ---- freed in a handler */
@@ -906,11 +822,9 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/claim/settings", test_settings);
     g_test_add_func("/claim/hold", test_hold);
     g_test_add_func("/claim/lock-outlives", test_lock_outlives);
     g_test_add_func("/claim/released-by-lock", test_released_by_lock);
-    g_test_add_func("/claim/binding", test_binding);
     g_test_add_func("/claim/queue", test_queue);
     g_test_add_func("/claim/shared", test_both_shared);
     g_test_add_func("/claim/stop-waiting", test_stop_waiting);
@@ -923,9 +837,7 @@ main(int argc, char **argv)
     g_test_add_func("/claim/take-over-stopped", test_take_over_stopped);
     g_test_add_func("/claim/take-over-at-grant", test_take_over_at_grant);
     g_test_add_func("/claim/take-over-fails-at-grant", test_take_over_fails_at_grant);
-    g_test_add_func("/claim/take-over-idle", test_take_over_idle);
     g_test_add_func("/claim/bad-names", test_bad_names);
-    g_test_add_func("/claim/misuse", test_misuse);
     g_test_add_func("/claim/agent-closed", test_agent_closed);
     g_test_add_func("/claim/service-restart", test_service_restart);
     g_test_add_func("/claim/service-without-state", test_service_without_state);

@@ -230,33 +230,6 @@ assert_text(WebLocksMonitor *monitor, const char *name, guint n_clients)
     g_string_free(expected, TRUE);
 }
 
-static void
-test_two(void)
-{
-    g_autoptr(WebLocksManager) watcher = test_manager_new();
-    g_autoptr(WebLocksMonitor) monitor = test_monitor_new_all(web_locks_manager_get_agent(watcher));
-    Client a, b;
-
-    client_init(&a);
-    client_init(&b);
-    client_hold(&a, a.manager, "x");
-    client_hold(&b, b.manager, "y");
-    client_wait(b.manager, "x");
-    wait_until(monitor, "x y | x");
-    update(monitor);
-    assert_evidence(monitor, "");
-    client_wait(a.manager, "y");
-    wait_until(monitor, "x y | x y");
-    update(monitor);
-    assert_evidence(monitor, "x cycle; y cycle; ");
-    assert_text(monitor, "x", 2);
-    client_clear(&a);
-    wait_until(monitor, "y | ");
-    update(monitor);
-    assert_evidence(monitor, "");
-    client_clear(&b);
-}
-
 /* The locks and requests of both buckets, as read by a program that inspects one after the other.
  * */
 static void
@@ -349,36 +322,12 @@ test_upgrade(void)
     client_clear(&clients[1]);
 }
 
-/* The entries of a query are not sufficient for any evidence. */
-static void
-test_query(void)
-{
-    g_autoptr(WebLocksManager) manager = test_manager_new();
-    g_autoptr(WebLocksSnapshot) snapshot = NULL;
-    g_autoptr(GError) error = NULL;
-    Client client;
-
-    client_init(&client);
-    client_hold(&client, client.manager, "a");
-    client_wait(manager, "a");
-    snapshot = web_locks_manager_query_sync(manager, NULL, &error);
-    g_assert_no_error(error);
-    evidence_update_lists(web_locks_snapshot_get_held(snapshot),
-                          web_locks_snapshot_get_pending(snapshot));
-    assert_evidence_of(web_locks_snapshot_get_held(snapshot), "");
-    web_locks_agent_close(web_locks_manager_get_agent(manager));
-    test_iterate();
-    client_clear(&client);
-}
-
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/evidence/stopped", test_stopped);
-    g_test_add_func("/evidence/cycle-of-two", test_two);
     g_test_add_func("/evidence/cycle-of-three", test_three);
     g_test_add_func("/evidence/cycle-of-shared", test_upgrade);
-    g_test_add_func("/evidence/query", test_query);
     return test_run(NULL);
 }

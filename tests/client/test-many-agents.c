@@ -1,43 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Many buckets and agents in one process, beside other clients of the same bus. */
+/* Many agents in one process, and another client of the same bus that forges messages. */
 
 #include <sys/resource.h>
 
 #include "common/bus-names.h"
 #include "tests/client/fixture.h"
 
-#define N_BUCKETS 100
 /* The dbus-daemon of the tests has the default limit of 256 connections. */
 #define N_AGENTS (test_bus_is_broker() ? 1000u : 200u)
-
-static void
-test_buckets(void)
-{
-    g_autoptr(WebLocksAgent) agent = test_agent_new();
-    g_autoptr(GPtrArray) managers = g_ptr_array_new_with_free_func(g_object_unref);
-    g_autoptr(GPtrArray) locks = g_ptr_array_new_with_free_func(g_object_unref);
-    g_autoptr(GPtrArray) buckets = NULL;
-    g_autoptr(GError) error = NULL;
-
-    for (guint i = 0; i < N_BUCKETS; i++) {
-        g_autofree char *bucket = g_strdup_printf("%s %u", test_bucket(), i);
-        WebLocksManager *manager = web_locks_manager_new(agent, bucket);
-
-        g_ptr_array_add(managers, manager);
-        g_ptr_array_add(locks, test_lock(manager, "a"));
-    }
-    for (guint i = 0; i < N_BUCKETS; i++)
-        assert_state(managers->pdata[i], "a | ");
-    buckets = web_locks_agent_list_observable_sync(agent, NULL, &error);
-    g_assert_no_error(error);
-    g_assert_cmpuint(buckets->len, ==, N_BUCKETS);
-    for (guint i = 0; i < N_BUCKETS; i += 2)
-        test_release(locks->pdata[i]);
-    for (guint i = 0; i < N_BUCKETS; i++)
-        assert_state(managers->pdata[i], i % 2 == 0 ? " | " : "a | ");
-}
 
 /* They wait in a row, and each lets the next one in. */
 static gboolean
@@ -90,38 +62,6 @@ test_agents(void)
     g_object_unref(lock);
     test_wait(is_all, &n_turns);
     test_wait_for_state(first, " | ");
-}
-
-/* ---- with GDBus on the same bus */
-
-static void
-test_with_gdbus(void)
-{
-    g_autoptr(GDBusConnection) connection = private_bus_connect(test_bus());
-    g_autoptr(WebLocksManager) manager = test_manager_new();
-    guint n_signals = 0;
-    guint subscription = g_dbus_connection_signal_subscribe(
-        connection, BUS_SERVICE_NAME, BUS_LOCKS_INTERFACE, NULL, NULL, NULL,
-        G_DBUS_SIGNAL_FLAGS_NONE, test_count_signal, &n_signals, NULL);
-
-    for (guint i = 0; i < 50; i++) {
-        g_autoptr(GError) error = NULL;
-        g_autoptr(GVariant) pong = g_dbus_connection_call_sync(
-            connection, BUS_SERVICE_NAME, BUS_SERVICE_PATH, "org.freedesktop.DBus.Peer", "Ping",
-            NULL, NULL, G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
-        g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
-        g_auto(Answer) waiting = {0};
-
-        g_assert_no_error(error);
-        answer_ask(&waiting, manager, "a");
-        test_settle(manager);
-        g_clear_object(&lock);
-        lock = answer_expect_lock(&waiting);
-    }
-    test_iterate();
-    g_assert_cmpuint(n_signals, ==, 0); /* the agent's signals are not delivered to GDBus */
-    g_dbus_connection_signal_unsubscribe(connection, subscription);
-    g_dbus_connection_close_sync(connection, NULL, NULL);
 }
 
 /* ---- forged messages of another client */
@@ -240,10 +180,8 @@ main(int argc, char **argv)
     static const char *const limits[] = {"clientsPerUid=5000", NULL};
 
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/many-agents/buckets", test_buckets);
     if (raise_file_limit())
         g_test_add_func("/many-agents/agents", test_agents);
-    g_test_add_func("/many-agents/with-gdbus", test_with_gdbus);
     g_test_add_func("/many-agents/forged-messages", test_forger);
     return test_run(limits);
 }

@@ -3,7 +3,6 @@
 
 /* Monitors: list models that are updated automatically. */
 
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -33,63 +32,6 @@ wait_until(WebLocksMonitor *monitor, const char *expected)
         g_assert_cmpstr(shown_, ==, expected);                    \
     }                                                             \
     G_STMT_END
-
-static void
-test_is_updated(void)
-{
-    g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new(),
-                               two = test_manager_new();
-    g_autoptr(WebLocksLock) before = test_lock(one, "before"), a = NULL, b = NULL, loot = NULL;
-    g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
-    g_autoptr(WebLocksOptions) steal = test_steal();
-    g_autoptr(GError) error = NULL;
-    g_auto(Answer) waiting = {0};
-
-    assert_shows(monitor, "before | "); /* complete from the start */
-    a = test_lock(one, "a");
-    wait_until(monitor, "before a | ");
-    answer_ask(&waiting, two, "a");
-    wait_until(monitor, "before a | a");
-    test_release(a);
-    b = answer_expect_lock(&waiting);
-    wait_until(monitor, "before a | ");
-    loot = web_locks_manager_request_sync(one, "a", steal, NULL, &error);
-    g_assert_no_error(error);
-    wait_until(monitor, "before a | ");
-    test_release(loot);
-    wait_until(monitor, "before | ");
-    g_clear_object(&before);
-    wait_until(monitor, " | ");
-}
-
-/* The items have all properties, and are updated. */
-static void
-test_details(void)
-{
-    g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new(),
-                               two = test_manager_new();
-    g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
-    g_autoptr(WebLocksLock) lock = test_lock(one, "a");
-    g_autoptr(WebLocksLockInfo) held = NULL, pending = NULL, granted = NULL;
-    g_autoptr(GError) error = NULL;
-    g_auto(Answer) waiting = {0};
-
-    answer_ask(&waiting, two, "a");
-    wait_until(monitor, "a | a");
-    held = g_list_model_get_item(web_locks_monitor_get_held(monitor), 0);
-    pending = g_list_model_get_item(web_locks_monitor_get_pending(monitor), 0);
-    g_assert_cmpuint(web_locks_lock_info_get_token(held), ==, web_locks_lock_get_token(lock));
-    g_assert_cmpuint(web_locks_lock_info_get_pid(held), ==, (guint)getpid());
-    g_assert_cmpuint(web_locks_lock_info_get_uid(held), ==, getuid());
-    g_assert_cmpint(web_locks_lock_info_get_since(held), >, 0);
-    g_assert_cmpuint(web_locks_lock_info_get_position(pending), ==, 1);
-    g_assert_cmpstr(web_locks_lock_info_get_blocked_by(pending)[0], ==,
-                    web_locks_lock_info_get_client_id(held));
-    g_assert_cmpint(web_locks_manager_break_sync(watcher, "a", held, NULL, &error), ==, 1);
-    g_assert_no_error(error);
-    g_object_unref(answer_expect_lock(&waiting));
-    wait_until(monitor, " | ");
-}
 
 typedef struct {
     WebLocksMonitor *monitor;
@@ -211,85 +153,7 @@ test_bad_names(void)
     }
 }
 
-static void
-test_own_locks(void)
-{
-    g_autoptr(WebLocksManager) manager = test_manager_new();
-    g_autoptr(WebLocksMonitor) monitor = monitor_new(manager);
-    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
-    g_auto(Losses) losses = {0};
-
-    losses_watch(&losses, lock);
-    wait_until(monitor, "a | ");
-    test_release(lock);
-    wait_until(monitor, " | ");
-    g_assert_cmpuint(losses.n_lost, ==, 0); /* though it also got the signal as a watcher */
-}
-
-/* Cancelled requests are removed. */
-static void
-test_waits_end(void)
-{
-    g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new(),
-                               two = test_manager_new();
-    g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
-    g_autoptr(WebLocksLock) lock = test_lock(one, "a");
-    g_autoptr(GCancellable) cancellable = g_cancellable_new();
-    g_autoptr(WebLocksOptions) options =
-        g_object_new(WEB_LOCKS_TYPE_OPTIONS, "timeout", 1500, NULL);
-    g_auto(Answer) cancelled = {0}, timed_out = {0};
-
-    web_locks_manager_request_async(two, "a", NULL, cancellable, answer_take, &cancelled);
-    wait_until(monitor, "a | a");
-    g_cancellable_cancel(cancellable);
-    wait_until(monitor, "a | ");
-    answer_expect_error(&cancelled, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    web_locks_manager_request_async(two, "a", options, NULL, answer_take, &timed_out);
-    wait_until(monitor, "a | a");
-    answer_expect_error(&timed_out, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
-    wait_until(monitor, "a | ");
-}
-
-static void
-test_holder_killed(void)
-{
-    g_autoptr(WebLocksManager) watcher = test_manager_new();
-    g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
-    g_autoptr(GError) error = NULL;
-    g_autoptr(GSubprocess) holder = g_subprocess_new(
-        G_SUBPROCESS_FLAGS_STDIN_PIPE | G_SUBPROCESS_FLAGS_STDOUT_PIPE, &error,
-        g_getenv("WEBLOCKS_TEST_HOLDER"), test_bus()->address, test_bucket(), "a", NULL);
-    g_autoptr(WebLocksLock) lock = NULL;
-    g_auto(Answer) waiting = {0};
-
-    g_assert_no_error(error);
-    wait_until(monitor, "a | ");
-    answer_ask(&waiting, watcher, "a");
-    wait_until(monitor, "a | a");
-    g_subprocess_force_exit(holder);
-    lock = answer_expect_lock(&waiting);
-    wait_until(monitor, "a | ");
-    g_subprocess_wait(holder, NULL, NULL);
-}
-
 /* ---- the service */
-
-static void
-test_service_restart(void)
-{
-    g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new();
-    g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
-    g_autoptr(WebLocksLock) held = test_lock(one, "a"), lock = NULL;
-
-    wait_until(monitor, "a | ");
-    test_service_kill();
-    test_service_start();
-    test_release(held);
-    lock = test_lock(one, "b");
-    wait_until(monitor, "b | ");
-    test_release(lock);
-    wait_until(monitor, " | ");
-}
 
 typedef struct {
     GListModel *held;
@@ -332,46 +196,6 @@ test_service_without_state(void)
     test_iterate();
     g_main_context_pop_thread_default(context);
     test_service_kill();
-    test_service_start();
-}
-
-/* So quickly that the name watcher is notified of the end and of the return together. */
-static void
-test_service_quick_restart(void)
-{
-    g_autoptr(WebLocksManager) one = test_manager_new();
-    g_autoptr(GMainContext) context = g_main_context_new();
-
-    for (guint n_steps = 0; n_steps < 6; n_steps++) {
-        g_main_context_push_thread_default(context);
-        {
-            g_autoptr(WebLocksManager) watcher = test_manager_new();
-            g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
-            g_autoptr(WebLocksLock) lock = NULL;
-
-            g_main_context_pop_thread_default(context);
-            test_service_kill();
-            for (guint i = 0; i < n_steps; i++)
-                g_main_context_iteration(context, FALSE);
-            test_service_start();
-            lock = test_lock(one, "b");
-            g_main_context_push_thread_default(context);
-            wait_until(monitor, "b | ");
-        }
-        test_iterate();
-        g_main_context_pop_thread_default(context);
-    }
-}
-
-static void
-test_service_missing(void)
-{
-    g_autoptr(WebLocksManager) watcher = test_manager_new();
-    g_autoptr(GError) error = NULL;
-
-    test_service_stop();
-    g_assert_null(web_locks_monitor_new_sync(watcher, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
     test_service_start();
 }
 
@@ -448,45 +272,6 @@ test_many_signals(void)
 }
 
 /* ---- several */
-
-static void
-test_several(void)
-{
-    g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new();
-    g_autoptr(WebLocksManager) same = test_manager_of(web_locks_manager_get_agent(watcher));
-    WebLocksMonitor *first = monitor_new(watcher);
-    g_autoptr(WebLocksMonitor) second = monitor_new(same), third = monitor_new(one);
-    g_autoptr(WebLocksLock) a = test_lock(one, "a"), b = NULL;
-
-    wait_until(first, "a | ");
-    wait_until(second, "a | ");
-    wait_until(third, "a | ");
-    g_object_unref(first); /* the others continue */
-    b = test_lock(one, "b");
-    wait_until(second, "a b | ");
-    wait_until(third, "a b | ");
-}
-
-/* Whether the agent still watches a bucket is detected by a limit of one watched bucket. */
-static void
-test_watch_ends(void)
-{
-    g_autoptr(WebLocksAgent) agent = test_agent_new();
-    g_autoptr(WebLocksManager) one = test_manager_of(agent);
-    g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksManager) two = web_locks_manager_new(agent, "another bucket");
-    WebLocksMonitor *first = monitor_new(one), *twin = monitor_new(one);
-
-    g_assert_null(web_locks_monitor_new_sync(two, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
-    g_clear_error(&error);
-    g_object_unref(first);
-    g_assert_null(web_locks_monitor_new_sync(two, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
-    g_object_unref(twin);
-    g_object_unref(monitor_new(two));
-    g_object_unref(monitor_new(one));
-}
 
 static gpointer
 unref_in_thread(gpointer object)
@@ -619,26 +404,6 @@ test_dropped_in_handler(void)
     test_settle(manager);
 }
 
-static void
-test_cancelled(void)
-{
-    g_autoptr(WebLocksAgent) agent = test_agent_new();
-    g_autoptr(WebLocksManager) one = test_manager_of(agent);
-    g_autoptr(GCancellable) cancellable = g_cancellable_new();
-    g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksManager) two = web_locks_manager_new(agent, "another bucket");
-    g_auto(Answer) answer = {0};
-
-    web_locks_monitor_new_async(one, cancellable, answer_take, &answer);
-    g_cancellable_cancel(cancellable);
-    g_assert_null(web_locks_monitor_new_finish(answer_wait(&answer), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    answer_clear(&answer);
-    test_settle(one);
-    /* One bucket may be watched, and none is. */
-    g_object_unref(monitor_new(two));
-}
-
 /* ---- all buckets */
 
 #define BUCKET_A "monitor/a"
@@ -685,30 +450,6 @@ wait_until_all(WebLocksMonitor *monitor, const char *expected)
     test_wait_for_shown(monitor, list_all, expected);
 }
 
-static void
-test_all(void)
-{
-    g_autoptr(WebLocksAgent) watcher = test_agent_new();
-    g_autoptr(WebLocksManager) a = manager_of_bucket(BUCKET_A), b = manager_of_bucket(BUCKET_B),
-                               second = manager_of_bucket(BUCKET_B);
-    g_autoptr(WebLocksLock) before = test_lock(a, "x"), later = NULL, granted = NULL;
-    g_autoptr(WebLocksMonitor) monitor = test_monitor_new_all(watcher);
-    g_auto(Answer) waiting = {0};
-
-    wait_until_all(monitor, "monitor/a:x | ");
-    later = test_lock(b, "x"); /* the first lock of its bucket */
-    wait_until_all(monitor, "monitor/a:x monitor/b:x | ");
-    answer_ask(&waiting, second, "x");
-    wait_until_all(monitor, "monitor/a:x monitor/b:x | monitor/b:x");
-    test_release(before); /* the last lock of its bucket */
-    wait_until_all(monitor, "monitor/b:x | monitor/b:x");
-    test_release(later);
-    granted = answer_expect_lock(&waiting);
-    wait_until_all(monitor, "monitor/b:x | ");
-    test_release(granted);
-    wait_until_all(monitor, " | ");
-}
-
 /* Items have details and the manager of their bucket, by which a lock can be broken. Items of other
  * buckets are not replaced. */
 static void
@@ -745,24 +486,6 @@ test_all_items(void)
             g_set_object(&item_of_b, each);
     }
     g_assert_cmpstr(web_locks_lock_info_get_name(item_of_b), ==, "z");
-}
-
-static void
-test_all_service_restart(void)
-{
-    g_autoptr(WebLocksAgent) watcher = test_agent_new();
-    g_autoptr(WebLocksManager) a = manager_of_bucket(BUCKET_A), b = manager_of_bucket(BUCKET_B);
-    g_autoptr(WebLocksLock) x = test_lock(a, "x"), y = NULL;
-    g_autoptr(WebLocksMonitor) monitor = test_monitor_new_all(watcher);
-
-    wait_until_all(monitor, "monitor/a:x | ");
-    test_service_kill();
-    test_service_start();
-    test_release(x);
-    y = test_lock(b, "y");
-    wait_until_all(monitor, "monitor/b:y | ");
-    test_release(y);
-    wait_until_all(monitor, " | ");
 }
 
 /* A limit of one watch shows when Watch was called to end it. */
@@ -809,30 +532,17 @@ main(int argc, char **argv)
     static const char *const limits[] = {"watchesPerClient=1", NULL};
 
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/monitor/is-updated", test_is_updated);
-    g_test_add_func("/monitor/details", test_details);
     g_test_add_func("/monitor/one-item", test_one_item);
     g_test_add_func("/monitor/of-a-name", test_of_name);
     g_test_add_func("/monitor/of-a-name/bad-names", test_bad_names);
-    g_test_add_func("/monitor/own-locks", test_own_locks);
-    g_test_add_func("/monitor/waits-that-end", test_waits_end);
-    g_test_add_func("/monitor/a-holder-is-killed", test_holder_killed);
     g_test_add_func("/monitor/changes-are-minimal", test_minimal_changes);
     g_test_add_func("/monitor/many-signals", test_many_signals);
-    g_test_add_func("/monitor/several", test_several);
-    g_test_add_func("/monitor/the-watch-ends-with-the-last", test_watch_ends);
     g_test_add_func("/monitor/dropped-in-another-thread", test_dropped_in_thread);
     g_test_add_func("/monitor/created-in-another-thread", test_created_in_thread);
     g_test_add_func("/monitor/dropped-in-a-handler", test_dropped_in_handler);
-    g_test_add_func("/monitor/cancelled", test_cancelled);
-    g_test_add_func("/monitor/service-restarts", test_service_restart);
-    g_test_add_func("/monitor/service-restarts-quickly", test_service_quick_restart);
     g_test_add_func("/monitor/service-without-state", test_service_without_state);
-    g_test_add_func("/monitor/no-service", test_service_missing);
     g_test_add_func("/monitor/closed", test_closed);
-    g_test_add_func("/monitor/all-buckets", test_all);
     g_test_add_func("/monitor/all-buckets/items", test_all_items);
-    g_test_add_func("/monitor/all-buckets/service-restarts", test_all_service_restart);
     g_test_add_func("/monitor/all-buckets/watch-ends", test_all_watch_ends);
     g_test_add_func("/monitor/all-buckets/no-service", test_all_without_service);
     return test_run(limits);

@@ -29,52 +29,6 @@ inspect(WebLocksManager *manager, const char *name)
 }
 
 static void
-test_empty(void)
-{
-    g_autoptr(WebLocksManager) manager = test_manager_new();
-    g_autoptr(WebLocksSnapshot) queried = query(manager), inspected = inspect(manager, NULL);
-
-    g_assert_cmpuint(g_list_model_get_n_items(web_locks_snapshot_get_held(queried)), ==, 0);
-    g_assert_cmpuint(g_list_model_get_n_items(web_locks_snapshot_get_pending(queried)), ==, 0);
-    g_assert_cmpuint(g_list_model_get_n_items(web_locks_snapshot_get_held(inspected)), ==, 0);
-    g_assert_cmpuint(g_list_model_get_n_items(web_locks_snapshot_get_pending(inspected)), ==, 0);
-}
-
-static void
-test_query_all(void)
-{
-    g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
-    g_autoptr(WebLocksLock) a = test_lock(one, "a");
-    g_autoptr(WebLocksOptions) shared = test_shared();
-    g_auto(Answer) first = {0}, second = {0};
-    g_autoptr(WebLocksSnapshot) snapshot = NULL;
-    g_autoptr(WebLocksLockInfo) held = NULL, pending_1 = NULL, pending_2 = NULL;
-
-    answer_ask(&first, two, "a");
-    test_settle(two);
-    web_locks_manager_request_async(one, "a", shared, NULL, answer_take, &second);
-    test_settle(one);
-    assert_state(one, "a | a a:s");
-
-    snapshot = query(one);
-    held = g_list_model_get_item(web_locks_snapshot_get_held(snapshot), 0);
-    pending_1 = g_list_model_get_item(web_locks_snapshot_get_pending(snapshot), 0);
-    pending_2 = g_list_model_get_item(web_locks_snapshot_get_pending(snapshot), 1);
-    g_assert_cmpstr(web_locks_lock_info_get_client_id(held), ==, test_client_id(one));
-    g_assert_cmpstr(web_locks_lock_info_get_client_id(pending_1), ==, test_client_id(two));
-    g_assert_cmpstr(web_locks_lock_info_get_client_id(pending_2), ==, test_client_id(one));
-    g_assert_true(web_locks_lock_info_get_held(held));
-    g_assert_false(web_locks_lock_info_get_held(pending_1));
-    g_assert_true(g_list_model_get_item_type(web_locks_snapshot_get_held(snapshot)) ==
-                  WEB_LOCKS_TYPE_LOCK_INFO);
-
-    web_locks_agent_close(web_locks_manager_get_agent(one));
-    web_locks_agent_close(web_locks_manager_get_agent(two));
-    answer_wait(&first);
-    answer_wait(&second);
-}
-
-static void
 test_inspect_all(void)
 {
     g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
@@ -117,16 +71,6 @@ test_inspect_all(void)
 
     web_locks_agent_close(web_locks_manager_get_agent(two));
     answer_wait(&waiting);
-}
-
-static void
-test_inspect_bad_name(void)
-{
-    g_autoptr(WebLocksManager) manager = test_manager_new();
-    g_autoptr(GError) error = NULL;
-
-    g_assert_null(web_locks_manager_inspect_sync(manager, "\xff", NULL, &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
 }
 
 /* More entries than fit into one reply: the pages are joined, and each entry is there once. */
@@ -296,11 +240,8 @@ main(int argc, char **argv)
     static const char *const limits[] = {"requestsPerClient=10000", NULL};
 
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/query/empty", test_empty);
-    g_test_add_func("/query/held-and-pending", test_query_all);
     g_test_add_func("/query/a-snapshot-does-not-change", test_snapshot_stays);
     g_test_add_func("/query/inspect", test_inspect_all);
-    g_test_add_func("/query/inspect-a-bad-name", test_inspect_bad_name);
     g_test_add_func("/query/pages", test_pages);
     g_test_add_func("/query/large", test_large);
     g_test_add_func("/query/buckets", test_buckets);

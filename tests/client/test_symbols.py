@@ -167,9 +167,10 @@ class Symbols(unittest.TestCase):
         self.assertEqual(declared - {None}, self.all)
 
     def test_called(self):
-        """test-api.c, test-claim.c or test-monitor.c calls each function."""
+        """One of the tests in C calls each function."""
         directory = os.path.dirname(os.path.abspath(__file__))
-        source = ''.join(read(directory, f'test-{part}.c') for part in ('api', 'claim', 'monitor'))
+        source = ''.join(read(directory, name) for name in os.listdir(directory)
+                         if name.startswith('test-'))
         called = set(re.findall(r'\b(web_locks_\w+)\s*\(', source))
         self.assertEqual(self.all - called, set())
 
