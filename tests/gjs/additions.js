@@ -25,18 +25,6 @@ function inspect(name) {
     });
 }
 
-test('a lock of the library is released without waiting', async t => {
-    const name = t.name();
-    const lock = WebLocks.Manager.new(null, 'default').request_sync(name, null, null);
-    const waiter = t.request(locks, name);
-    assert.equal(lock.release(), undefined);
-    assert.equal(lock.held, false);
-    await waiter.granted;
-    lock.release(); // has no effect on the next lock
-    const {held} = await locks.query();
-    assert.equal(held.map(info => info.name), [name]);
-});
-
 test('a wait ends with its timeout', async t => {
     const name = t.name();
     await t.hold(locks, name);
@@ -45,23 +33,6 @@ test('a wait ends with its timeout', async t => {
     assert.equal(error.code, 23);
     const {pending} = await locks.query();
     assert.equal(pending, []);
-});
-
-test('a timeout does not end a lock', async t => {
-    const name = t.name();
-    const holder = await t.hold(locks, name, {timeout: 1});
-    // A longer time than that of the holder's request.
-    await assert.rejects(locks.request(name, {timeout: 20}, unused), 'TimeoutError');
-    assert.equal(await holder.release('result'), 'result');
-});
-
-test('a timeout of 0 means no timeout', async t => {
-    const name = t.name();
-    const holder = await t.hold(locks, name);
-    const waiter = t.request(locks, name, {timeout: 0});
-    await assert.rejects(locks.request(name, {timeout: 20}, unused), 'TimeoutError');
-    await holder.release();
-    await waiter.granted;
 });
 
 test('a timeout is a number of milliseconds', async t => {
@@ -99,44 +70,6 @@ test('tokens are numbers that grow', async t => {
     const holder = await t.hold(locks, name);
     const {held} = await inspect(name);
     assert.equal((await holder.granted).token, held.get_item(0).token);
-});
-
-test('a stuck lock can be broken', async t => {
-    const name = t.name();
-    const holder = await t.hold(locks, name);
-    const {held} = await inspect(name);
-    const info = held.get_item(0);
-    assert.true(info.id > 0 && info.since > 0 && info.application === '');
-    const agent = WebLocks.Agent.dup_default(Gio.BusType.SESSION);
-    const managers = agent.list_observable_sync(null);
-    const manager = managers.find(each => each.bucket === 'default' && !each.observed);
-    assert.equal(manager.break_sync(name, info, null), 1);
-    assert.equal(manager.break_sync(name, null, null), 0);
-    await assert.rejects(holder.done, 'AbortError');
-});
-
-test('a monitor of all buckets follows them', async t => {
-    const name = t.name();
-    const agent = WebLocks.Agent.dup_default(Gio.BusType.SESSION);
-    const monitor = WebLocks.Monitor.new_all_sync(agent, null);
-    const find = () => [...monitor.held].find(info => info.name === name);
-    const next = () => new Promise(resolve => {
-        const id = monitor.held.connect('items-changed', () => {
-            monitor.held.disconnect(id);
-            resolve();
-        });
-    });
-    assert.equal(monitor.manager, null);
-    const holder = await t.hold(locks, name);
-    while (!find())
-        await next();
-    const info = find();
-    assert.equal(info.manager.bucket, 'default');
-    assert.equal(info.token, (await holder.granted).token);
-    assert.equal(info.manager.break_sync(name, info, null), 1);
-    await assert.rejects(holder.done, 'AbortError');
-    while (find())
-        await next();
 });
 
 test('a manager can be constructed', async t => {

@@ -39,26 +39,6 @@ test('an exclusive lock keeps the other agent out until it is released', async t
     assert.equal((await waiter.granted).name, name);
 });
 
-test('an exclusive lock of the other agent has the same effect', async t => {
-    const name = t.name();
-    const other = await AgentProcess.start(t);
-    const holder = await other.hold(name);
-    await locks.request(name, {ifAvailable: true}, lock => assert.equal(lock, null));
-    const waiter = t.request(locks, name);
-    await holder.release();
-    await waiter.granted;
-});
-
-test('two other agents exclude each other', async t => {
-    const name = t.name();
-    const [first, second] = await Promise.all([AgentProcess.start(t), AgentProcess.start(t)]);
-    const holder = await first.hold(name);
-    const waiter = second.request(name);
-    await waitPending(name, 1);
-    assert.equal(await holder.release('result'), 'result');
-    assert.equal((await waiter.granted).mode, 'exclusive');
-});
-
 test('the lock of an agent that is killed is free', async t => {
     const name = t.name();
     const other = await AgentProcess.start(t);
@@ -101,46 +81,6 @@ test('the request of an agent that is killed is skipped', async t => {
     await waiter.granted;
 });
 
-test('the request of an agent that ends is skipped', async t => {
-    const name = t.name();
-    const [first, second] = await Promise.all([AgentProcess.start(t), AgentProcess.start(t)]);
-    const holder = await t.hold(locks, name);
-    first.request(name);
-    await first.query();
-    const waiter = second.request(name);
-    await second.query();
-    assert.equal(await first.exit(), 0, 'exit status');
-    await waitPending(name, 1);
-    await holder.release();
-    await waiter.granted;
-});
-
-test('a request that waits only for a killed agent\'s is granted immediately', async t => {
-    const name = t.name();
-    const other = await AgentProcess.start(t);
-    await t.hold(locks, name, shared);
-    other.request(name);
-    await other.query();
-    const reader = t.request(locks, name, shared);
-    await waitPending(name, 2);
-    await other.kill();
-    await reader.granted;
-});
-
-test('when a holder ends, the first waiting request is granted, and the second is not', async t => {
-    const name = t.name();
-    const other = await AgentProcess.start(t);
-    await other.hold(name);
-    const first = t.request(locks, name);
-    const second = t.request(locks, name);
-    await waitPending(name, 2);
-    await other.kill();
-    await first.granted;
-    const {held, pending} = await locks.query();
-    assert.equal([held.length, pending.length], [1, 1], 'held and pending');
-    assert.equal(second.wasCalled, false, 'second granted early');
-});
-
 test('an agent is killed with requests and locks of every kind', async t => {
     const [a, b] = [t.name(), t.name()];
     const other = await AgentProcess.start(t);
@@ -153,18 +93,6 @@ test('an agent is killed with requests and locks of every kind', async t => {
     await other.kill();
     await t.hold(locks, a);
     await t.hold(locks, b);
-});
-
-test('an aborted request of another agent is skipped', async t => {
-    const name = t.name();
-    const other = await AgentProcess.start(t);
-    const holder = await t.hold(locks, name);
-    const request = other.request(name, {signal: true});
-    await waitPending(name, 1);
-    request.abort();
-    await assert.rejects(request.done, 'AbortError');
-    await holder.release();
-    await t.hold(locks, name);
 });
 
 await run();

@@ -14,13 +14,6 @@ const unused = () => {
     throw new Error('called');
 };
 
-test("the clientId is the agent's", async t => {
-    await t.hold(locks, t.name());
-    const {held} = await locks.query();
-    const agent = WebLocks.Agent.dup_default(Gio.BusType.SESSION);
-    assert.equal(held.map(info => info.clientId), [agent.clientId]);
-});
-
 test('agents of one process have different clientIds', async t => {
     const name = t.name();
     const agent = new WebLocks.Agent({busType: Gio.BusType.SESSION});

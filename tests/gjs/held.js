@@ -46,13 +46,6 @@ test('a lock is held until the promise of its callback is rejected', async t => 
     assert.true(await isFree(name), 'free afterwards');
 });
 
-test('the holder does not get the lock again', async t => {
-    const name = t.name();
-    await locks.request(name, async () => {
-        await locks.request(name, {ifAvailable: true}, lock => assert.equal(lock, null));
-    });
-});
-
 test('the lock is free after an exception of the callback', async t => {
     const name = t.name();
     const reason = new Error('thrown');

@@ -40,13 +40,6 @@ test('an exception of the callback that got null is passed on', async t => {
     });
 });
 
-test('locks of other names have no effect', async t => {
-    const name = t.name();
-    await locks.request(name, async () => {
-        await locks.request(t.name(), {ifAvailable}, lock => assert.notEqual(lock, null));
-    });
-});
-
 const COMBINATIONS = [
     {heldMode: 'shared', mode: 'shared', isGranted: true},
     {heldMode: 'shared', mode: 'exclusive', isGranted: false},
@@ -63,32 +56,6 @@ for (const {heldMode, mode, isGranted} of COMBINATIONS) {
         });
     });
 }
-
-test('a shared request behind a waiting exclusive one is unavailable', async t => {
-    const name = t.name();
-    const reader = await t.hold(locks, name, {mode: 'shared'});
-    const writer = t.request(locks, name);
-    await locks.request(name, {mode: 'shared', ifAvailable}, lock => assert.equal(lock, null));
-    reader.release();
-    await writer.granted;
-});
-
-test('granted, and the callback throws', async t => {
-    const reason = new Error('thrown');
-    await assert.rejectsWith(locks.request(t.name(), {ifAvailable}, lock => {
-        assert.notEqual(lock, null);
-        throw reason;
-    }), reason);
-});
-
-test("granted, and the callback's promise is rejected", async t => {
-    const reason = new Error('rejected');
-    await assert.rejectsWith(locks.request(t.name(), {ifAvailable}, async lock => {
-        assert.notEqual(lock, null);
-        await null;
-        throw reason;
-    }), reason);
-});
 
 test('available as soon as the previous promise has settled', async t => {
     const name = t.name();

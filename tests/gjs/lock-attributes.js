@@ -31,11 +31,4 @@ test('they cannot be set', async t => {
     });
 });
 
-test('every grant has a separate lock object', async t => {
-    const name = t.name();
-    const first = await locks.request(name, lock => lock);
-    const second = await locks.request(name, lock => lock);
-    assert.true(first !== second, 'different objects');
-});
-
 await run();

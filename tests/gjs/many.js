@@ -5,9 +5,8 @@
 
 import GLib from 'gi://GLib';
 
-import {AbortController, bucket, locks} from '../../client-lib/gjs/weblocks.js';
-import {AgentProcess} from './agent-process.js';
-import {FACTOR, assert, deferred, run, test} from './testing.js';
+import {bucket, locks} from '../../client-lib/gjs/weblocks.js';
+import {FACTOR, assert, run, test} from './testing.js';
 
 const numbers = count => Array.from({length: count}, (_value, index) => index);
 
@@ -34,35 +33,6 @@ test('200 requests for one name: one at a time, in order', async t => {
     assert.equal(order, numbers(200), 'order');
 });
 
-test('200 requests for 200 names: all at a time', async t => {
-    const requests = numbers(200).map(() => t.request(locks, t.name()));
-    await Promise.all(requests.map(request => request.granted));
-    const {held} = await locks.query();
-    assert.equal(held.length, 200, 'held');
-    await Promise.all(requests.map(request => request.release()));
-});
-
-// More than the limit of a client: the granted ones stay granted.
-test('10,000 requests in one turn: each promise settles', async t => {
-    const {promise: all, resolve: end} = deferred();
-    const outcomes = {held: 0, QuotaExceededError: 0};
-    let open = 10000;
-    const count = outcome => {
-        outcomes[outcome]++;
-        if (--open === 0)
-            end();
-    };
-    const requests = numbers(open).map(() => locks.request(t.name(), () => {
-        count('held');
-        return all;
-    }).catch(error => {
-        assert.true(error.message.includes('requestsPerClient'), error.message);
-        count(error.name);
-    }));
-    await Promise.all(requests);
-    assert.equal(outcomes, {held: 1024, QuotaExceededError: 8976});
-});
-
 // Converting the whole name would take seconds, or throw at a special character.
 test('a name of megabytes is refused', async () => {
     const names = ['n'.repeat(3e7), '\ud800'.repeat(3e7)];
@@ -75,41 +45,6 @@ test('a name of megabytes is refused', async () => {
         assert.throws(() => bucket(name), TypeError);
     }
     assert.true(getProcessorMs() - begin < 500 * FACTOR, 'in time');
-});
-
-test('200 requests of all kinds', async t => {
-    const names = [t.name(), t.name(), t.name()];
-    const outcomes = {fulfilled: 0, AbortError: 0, unavailable: 0};
-    await Promise.all(numbers(200).map(async number => {
-        const controller = new AbortController();
-        const options = [
-            {}, {mode: 'shared'}, {ifAvailable: true}, {signal: controller.signal},
-        ][number % 4];
-        const promise = locks.request(names[number % 3], options, async lock => {
-            await null;
-            return lock === null ? 'unavailable' : 'fulfilled';
-        });
-        if (options.signal && number % 8 === 3)
-            controller.abort();
-        outcomes[await promise.catch(error => error.name)]++;
-    }));
-    assert.equal(outcomes.AbortError, 25, 'aborted');
-    assert.equal(outcomes.fulfilled + outcomes.unavailable, 175, 'called');
-});
-
-test('processes take turns', async t => {
-    const name = t.name();
-    const agents = await Promise.all(numbers(3).map(() => AgentProcess.start(t)));
-    const holders = new Set();
-    await Promise.all(agents.map(async agent => {
-        for (let turn = 0; turn < 10; turn++) {
-            const request = await agent.hold(name);
-            holders.add(agent);
-            assert.equal(holders.size, 1, 'holders at a time');
-            holders.delete(agent);
-            await request.release();
-        }
-    }));
 });
 
 await run();

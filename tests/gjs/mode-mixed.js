@@ -39,23 +39,4 @@ test('readers, a writer, readers', async t => {
     assert.equal(await counts(name), [5, 0], 'while the other readers hold it');
 });
 
-test('a writer between readers keeps its position', async t => {
-    const name = t.name();
-    const events = [];
-    const read = number => locks.request(name, shared, async () => {
-        events.push(`reader ${number}`);
-        await locks.query();
-    });
-    const promises = [read(1), read(2)];
-    promises.push(locks.request(name, async () => {
-        events.push('writer begins');
-        await locks.query();
-        events.push('writer ends');
-    }));
-    promises.push(read(3), read(4));
-    await Promise.all(promises);
-    assert.equal(events,
-        ['reader 1', 'reader 2', 'writer begins', 'writer ends', 'reader 3', 'reader 4']);
-});
-
 await run();

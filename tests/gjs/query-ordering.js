@@ -7,21 +7,20 @@ import {AgentProcess} from './agent-process.js';
 import {locks} from '../../client-lib/gjs/weblocks.js';
 import {assert, run, test} from './testing.js';
 
-for (const round of [[0, 1, 2], [2, 0, 1], [1, 2, 0]]) {
-    test(`requests of three agents, in the order ${round}`, async t => {
-        const name = t.name();
-        const agents = await Promise.all([0, 1, 2].map(() => AgentProcess.start(t)));
-        await t.hold(locks, name);
-        for (const index of round) {
-            agents[index].request(name);
-            // The reply arrives after the service has processed the request.
-            await agents[index].query();
-        }
-        const {pending} = await locks.query();
-        assert.equal(pending.map(info => info.clientId),
-            round.map(index => agents[index].clientId));
-    });
-}
+test('requests of three agents', async t => {
+    const order = [2, 0, 1];
+    const name = t.name();
+    const agents = await Promise.all([0, 1, 2].map(() => AgentProcess.start(t)));
+    await t.hold(locks, name);
+    for (const index of order) {
+        agents[index].request(name);
+        // The reply arrives after the service has processed the request.
+        await agents[index].query();
+    }
+    const {pending} = await locks.query();
+    assert.equal(pending.map(info => info.clientId),
+        order.map(index => agents[index].clientId));
+});
 
 test('requests of one agent are in the order of the calls', async t => {
     const name = t.name();

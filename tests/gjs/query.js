@@ -36,42 +36,6 @@ test('a lock that is held', async t => {
     assert.notEqual(held[0].clientId, '');
 });
 
-test('several that are held', async t => {
-    const names = [t.name(), t.name()];
-    await t.hold(locks, names[0]);
-    await t.hold(locks, names[1], {mode: 'shared'});
-    const {held} = await locks.query();
-    assert.equal(of(held, names[0]).map(info => info.mode), ['exclusive']);
-    assert.equal(of(held, names[1]).map(info => info.mode), ['shared']);
-});
-
-test('a held lock and a waiting request', async t => {
-    const name = t.name();
-    await t.hold(locks, name);
-    t.request(locks, name);
-    const {held, pending} = await locks.query();
-    assert.equal(of(held, name).length, 1, 'held');
-    assert.equal(of(pending, name).map(info => info.mode), ['exclusive'], 'pending');
-});
-
-test('shared locks count one by one', async t => {
-    const name = t.name();
-    await t.hold(locks, name, {mode: 'shared'});
-    await t.hold(locks, name, {mode: 'shared'});
-    const {held} = await locks.query();
-    assert.equal(of(held, name).map(info => info.mode), ['shared', 'shared']);
-});
-
-test('shared requests that wait count one by one', async t => {
-    const name = t.name();
-    await t.hold(locks, name);
-    t.request(locks, name, {mode: 'shared'});
-    t.request(locks, name, {mode: 'shared'});
-    const {held, pending} = await locks.query();
-    assert.equal(of(held, name).map(info => info.mode), ['exclusive'], 'held');
-    assert.equal(of(pending, name).map(info => info.mode), ['shared', 'shared'], 'pending');
-});
-
 test('locks and requests of one agent have one clientId', async t => {
     const name = t.name();
     await t.hold(locks, name);
@@ -80,17 +44,6 @@ test('locks and requests of one agent have one clientId', async t => {
     const {held, pending} = await locks.query();
     const ids = new Set([...held, ...pending].map(info => info.clientId));
     assert.equal([held.length, pending.length, ids.size], [2, 1, 1]);
-});
-
-test('different agents have different clientIds', async t => {
-    const name = t.name();
-    const other = await AgentProcess.start(t);
-    await t.hold(locks, name, {mode: 'shared'});
-    await other.hold(name, {mode: 'shared'});
-    const {held} = await locks.query();
-    const ids = new Set(of(held, name).map(info => info.clientId));
-    assert.equal(ids.size, 2, 'clientIds');
-    assert.true(ids.has(other.clientId), "the other's clientId is among them");
 });
 
 test('every agent sees the same', async t => {

@@ -78,18 +78,6 @@ test('a service that is killed and started again is only a pause', async t => {
     assert.equal(await waiter.release('next'), 'next');
 }, options);
 
-test('calls without a service are answered when it has been started', async t => {
-    const service = await startService(t);
-    const holder = await t.hold(locks, t.name());
-    await service.pause();
-    const query = locks.query();
-    const done = holder.release('result');
-    await service.kill();
-    await startService(t);
-    assert.equal((await query).held.length <= 1, true);
-    assert.equal(await done, 'result');
-}, options);
-
 test('a service without its state: promises of holders are rejected, and their callbacks continue', async t => {
     const service = await startService(t);
     const granted = deferred();
@@ -110,24 +98,6 @@ test('a service without its state: promises of holders are rejected, and their c
     assert.equal(continued, false);
     goOn.resolve();
     await waitFor(() => continued, 'the rest of the callback');
-}, options);
-
-test('a service without its state: waiting requests continue to wait', async t => {
-    const service = await startService(t);
-    const name = t.name();
-    const holder = await t.hold(locks, name);
-    const waiter = t.request(locks, name);
-    await locks.query();
-    await service.kill();
-    await startService(t, '--no-state');
-    await assert.rejects(holder.done, 'NetworkError');
-    await waiter.granted;
-    const {held} = await locks.query();
-    assert.equal(held.length, 1);
-    // The end of the old callback doesn't end the new lock.
-    await holder.release().catch(() => {});
-    assert.equal((await locks.query()).held.length, 1);
-    assert.equal(await waiter.release('result'), 'result');
 }, options);
 
 test('the promise settles when the service has released the lock, not before', async t => {

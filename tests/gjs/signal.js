@@ -40,11 +40,6 @@ test('aborted before the request, for a reason', async t => {
     await assert.rejectsWith(locks.request(t.name(), {signal: controller.signal}, unused), reason);
 });
 
-test('aborted before the request, for the default reason', async t => {
-    const signal = AbortSignal.abort();
-    await assert.rejectsWith(locks.request(t.name(), {signal}, unused), signal.reason);
-});
-
 test('the options are checked before the signal', async t => {
     const signal = AbortSignal.abort('my reason');
     await assert.rejects(locks.request('-', {signal}, unused), 'NotSupportedError');
@@ -65,26 +60,12 @@ test('aborted while it waits', async t => {
     assert.equal([after.held.length, after.pending.length], [1, 0], 'after: held and pending');
 });
 
-test('aborted by a timer', async t => {
-    const name = t.name();
-    await t.hold(locks, name);
-    const controller = new AbortController();
-    const promise = locks.request(name, {signal: controller.signal}, unused);
-    setTimeout(() => controller.abort(), 10);
-    await assert.rejects(promise, 'AbortError');
-});
-
 test('AbortSignal.timeout() ends a wait', async t => {
     const name = t.name();
     await t.hold(locks, name);
     const signal = AbortSignal.timeout(10);
     const error = await assert.rejects(locks.request(name, {signal}, unused), 'TimeoutError');
     assert.equal(signal.reason, error, 'reason');
-});
-
-test('not aborted: granted', async t => {
-    const {signal} = new AbortController();
-    assert.equal(await locks.request(t.name(), {signal}, lock => lock.mode), 'exclusive');
 });
 
 test('aborted right after the call: never granted, and blocks no other request', async t => {
@@ -153,39 +134,6 @@ test('an abort after the grant has no effect', async t => {
     assert.equal(await request, 'result');
 });
 
-test('an abort after the release has no effect', async t => {
-    const controller = new AbortController();
-    const promise = locks.request(t.name(), {signal: controller.signal}, () => 'result');
-    assert.equal(await promise, 'result');
-    controller.abort();
-    assert.equal(await promise, 'result');
-});
-
-test('a request that waited only for the aborted one is granted immediately', async t => {
-    const name = t.name();
-    await t.hold(locks, name, {mode: 'shared'});
-    const controller = new AbortController();
-    const writer = locks.request(name, {signal: controller.signal}, unused);
-    const reader = t.request(locks, name, {mode: 'shared'});
-    const {pending} = await locks.query();
-    assert.equal(pending.length, 2, 'pending');
-    controller.abort();
-    await assert.rejects(writer, 'AbortError');
-    await reader.granted;
-});
-
-test('the next request is granted when the holder has released', async t => {
-    const name = t.name();
-    const holder = await t.hold(locks, name);
-    const controller = new AbortController();
-    const aborted = locks.request(name, {signal: controller.signal}, unused);
-    const next = t.request(locks, name);
-    controller.abort();
-    await assert.rejects(aborted, 'AbortError');
-    await holder.release();
-    await next.granted;
-});
-
 test('the reason is passed on', async t => {
     const name = t.name();
     await t.hold(locks, name);
@@ -195,31 +143,6 @@ test('the reason is passed on', async t => {
         controller.abort(reason);
         await assert.rejectsWith(promise, reason);
     }
-});
-
-test('the default reason is passed on', async t => {
-    const name = t.name();
-    await t.hold(locks, name);
-    const controller = new AbortController();
-    const promise = locks.request(name, {signal: controller.signal}, unused);
-    controller.abort();
-    await assert.rejects(promise, 'AbortError');
-    await assert.rejectsWith(promise, controller.signal.reason);
-});
-
-test('one signal ends many requests', async t => {
-    const name = t.name();
-    await t.hold(locks, name);
-    const controller = new AbortController();
-    const promises = Array.from({length: 50},
-        () => locks.request(name, {signal: controller.signal}, unused));
-    const before = await locks.query();
-    assert.equal(before.pending.length, 50, 'pending');
-    controller.abort();
-    for (const promise of promises)
-        await assert.rejects(promise, 'AbortError');
-    const {pending} = await locks.query();
-    assert.equal(pending.length, 0, 'pending afterwards');
 });
 
 await run();

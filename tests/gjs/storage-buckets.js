@@ -6,7 +6,6 @@
 import Gio from 'gi://Gio';
 
 import {bucket, LockManager, locks} from '../../client-lib/gjs/weblocks.js';
-import {AgentProcess} from './agent-process.js';
 import {assert, run, show, test} from './testing.js';
 
 async function conflict(t, first, second) {
@@ -17,11 +16,6 @@ async function conflict(t, first, second) {
 
 test('the default bucket conflicts with itself', async t => {
     assert.equal(await conflict(t, locks, locks), true);
-});
-
-test('a named bucket conflicts with itself', async t => {
-    const its = t.bucket().locks;
-    assert.equal(await conflict(t, its, its), true);
 });
 
 test('the default bucket and a named one do not conflict', async t => {
@@ -37,15 +31,6 @@ test('two objects of one bucket conflict', async t => {
     const first = t.bucket();
     const second = bucket(first.name);
     assert.equal(await conflict(t, first.locks, second.locks), true);
-});
-
-test('buckets are shared by processes', async t => {
-    const name = t.name();
-    const its = t.bucket();
-    const other = await AgentProcess.start(t);
-    await other.hold(name, {}, its.name);
-    assert.equal(await its.locks.request(name, {ifAvailable: true}, lock => lock), null);
-    assert.notEqual(await locks.request(name, {ifAvailable: true}, lock => lock), null);
 });
 
 test('a bucket has a name and a lock manager', () => {
