@@ -5,7 +5,7 @@
 
 import threading
 
-from harness_python import (PATIENCE, GLib, PythonTestCase, WebLocks, main, wait_for)
+from harness_python import PATIENCE, GLib, PythonTestCase, WebLocks, main
 
 ROUNDS = 50
 
@@ -39,10 +39,6 @@ class Threads(PythonTestCase):
                 self.assertEqual((len(inside), lock.held), (1, True))
                 inside.pop()
 
-    def test_one_thread_and_no_main_loop(self):
-        self.join(self.start(self.count, self.manager, []))
-        self.assert_nothing_left()
-
     def test_threads_with_an_agent_each(self):
         inside = []
 
@@ -59,14 +55,6 @@ class Threads(PythonTestCase):
     def test_threads_that_share_a_manager(self):
         inside = []
         self.join(*[self.start(self.count, self.manager, inside) for _ in range(4)])
-        self.assert_nothing_left()
-
-    def test_a_thread_releases_what_another_waits_for(self):
-        lock = self.manager.request_sync('x')
-        waiter = self.start(self.count, self.manager, [])
-        self.wait_pending('x')
-        self.join(self.start(lock.release_sync))
-        self.join(waiter)
         self.assert_nothing_left()
 
     def test_main_thread_waits_for_a_thread(self):
@@ -87,26 +75,6 @@ class Threads(PythonTestCase):
         # With the same manager, with which another thread waits.
         while not self.manager.query_sync().pending:
             pass
-
-    def test_threads_with_a_main_loop(self):
-        inside = []
-        threads = [self.start(self.count, self.manager, inside) for _ in range(4)]
-        wait_for(lambda: not any(thread.is_alive() for thread in threads), what='threads')
-        self.join(*threads)
-        self.assert_nothing_left()
-
-    def test_lost_is_emitted_in_the_main_loop(self):
-        lost = []
-
-        def run():
-            lock = self.manager.request_sync('x')
-            lock.connect('lost', lambda _lock, error: lost.append((error.code, threading.get_ident())))
-            self.lock = lock
-        self.join(self.start(run))
-        self.other.steal('x', bucket=self.bucket)
-        wait_for(lambda: lost, what='lost')
-        self.assertEqual(lost, [(WebLocks.Error.STOLEN, threading.get_ident())])
-        del self.lock
 
     def test_last_reference_dropped_in_a_thread(self):
         for _ in range(ROUNDS):

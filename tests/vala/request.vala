@@ -104,10 +104,6 @@ async void test_options(WebLocks.Manager manager, WebLocks.Manager other) throws
     }
     stolen.release();
     check(!stolen.held && stolen.get_error() == null, "a lock is released without waiting");
-    var next = yield other.request_async("scanner", new WebLocks.Options() { if_available = true },
-                                         null);
-    check(next != null, "and is available for what is requested afterwards");
-    next.release_sync();
 }
 
 async void test_many(WebLocks.Manager manager) throws Error
@@ -118,17 +114,6 @@ async void test_many(WebLocks.Manager manager) throws Error
     locks = null;
     var left = yield manager.query_async(null);
     check_text(left.held.get_n_items().to_string(), "0", "released with the last reference");
-}
-
-async void test_break(WebLocks.Manager manager) throws Error
-{
-    var held = yield manager.request_async("stuck", null, null);
-    var buckets = yield manager.agent.list_observable_async(null);
-    check_text(buckets[0].bucket, manager.bucket, "one's own bucket can be observed");
-    check(!buckets[0].observed && buckets[0].application == null, "with the properties of one's own");
-    var n_broken = yield buckets[0].break_async("stuck", null, null);
-    check_text(n_broken.to_string(), "1", "a lock is broken");
-    held = null;
 }
 
 delegate bool Condition();
@@ -179,7 +164,6 @@ async void test_all() throws Error
 
     check_text(manager.bucket, "org.example.Vala", "a manager has its bucket");
     yield test_requests(manager, other);
-    yield test_break(manager);
     yield test_options(manager, other);
     yield test_many(manager);
     yield test_monitor(manager, other);
