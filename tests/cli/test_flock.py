@@ -3,7 +3,6 @@
 
 """weblocks run with the options of flock(1): -c, and --also-flock with the real flock(1)."""
 
-import fcntl
 import os
 import re
 import shutil
@@ -12,7 +11,7 @@ import subprocess
 import tempfile
 import time
 
-from buses import PATIENCE, environment, spawn, wait_exit
+from buses import environment
 from cli import PRINT_AND_WAIT, CliTestCase
 from harness import main, wait_for
 
@@ -85,14 +84,6 @@ class AlsoFlock(CliTestCase):
         job.write_line()
         self.assertEqual(job.wait(), 0)
 
-    def test_both_are_held(self):
-        self.assertFalse(os.path.exists(self.file))
-        job = self.running(*self.options, self.name)
-        self.assertEqual((self.held(self.name), self.try_flock(), self.try_flock('-s')),
-                         (['exclusive'], 1, 1))
-        self.end(job)
-        self.assertEqual((self.held(self.name), self.try_flock()), ([], 0))
-
     def test_shared(self):
         reader = self.flock('-s')
         job = self.running('-s', *self.options, self.name)
@@ -107,13 +98,6 @@ class AlsoFlock(CliTestCase):
         self.end(other)
         self.assertEqual((job.line(), job.wait(), job.stderr()), ('ran', 0, ''))
         self.assertEqual((self.held(self.name), self.try_flock()), ([], 0))
-
-    def test_flock_waits_for_it(self):
-        job = self.running(*self.options, self.name)
-        other = self.job(self.file, 'echo', 'ran', program='flock')
-        wait_for(lambda: self.waits_in_flock(other), what='flock to wait')
-        self.end(job)
-        self.assertEqual((other.line(), other.wait()), ('ran', 0))
 
     @staticmethod
     def waits_in_flock(job):
@@ -188,12 +172,6 @@ class AlsoFlock(CliTestCase):
         self.addCleanup(os.kill, int(done), signal.SIGKILL)
         self.assertEqual(self.try_flock(), 0)
 
-    def test_weblocks_is_killed(self):
-        job = self.running(*self.options, self.name)
-        job.signal(signal.SIGKILL)
-        self.wait_free(self.name)
-        wait_for(lambda: self.try_flock() == 0, what='the file to be free')
-
     def test_files(self):
         folder = os.path.dirname(self.file)
         self.check(0, 'run', '--also-flock', folder, self.name, 'true')
@@ -237,32 +215,6 @@ class AlsoFlock(CliTestCase):
         self.end(other)
         self.assertEqual(terminal.wait(), 0)
         self.assertEqual([line for line in terminal.lines() if line], ['ran'])
-
-    def test_with_flock_processes(self):
-        """Processes of both kinds increment a number in a file: each reads it, pauses, and writes
-        it."""
-        count = self.file + '.count'
-        with open(count, 'w', encoding='ascii') as file:
-            file.write('0')
-        step = f'n=$(cat {count}); sleep 0.01; echo $((n+1)) >{count}'
-        weblocks_command = (f'{environment("WEBLOCKS_CLI")} run --also-flock={self.file} '
-                            f'{self.name} -c "$0"')
-        flock_command = f'flock {self.file} -c "$0"'
-        loop = 'for i in 1 2 3 4; do %s; done'
-        jobs = [spawn(['sh', '-c', loop % line, step], env=self.env(SHELL='/bin/sh'))
-                for line in (weblocks_command, flock_command) * 3]
-        for job in jobs:
-            self.addCleanup(job.kill)
-        self.assertEqual([wait_exit(job, PATIENCE) for job in jobs], [0] * 6)
-        with open(count, encoding='ascii') as file:
-            self.assertEqual(file.read(), '24\n')
-
-    def test_its_own_descriptor(self):
-        """The command may lock the file itself only when it is free: it doesn't inherit the
-        descriptor."""
-        with open(self.file, 'w', encoding='ascii') as file:
-            fcntl.flock(file, fcntl.LOCK_SH)
-            self.check(1, 'run', '-s', *self.options, self.name, 'flock', '-n', self.file, 'true')
 
 
 if __name__ == '__main__':

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 
-from buses import environment
 from cli import CliTestCase
 from harness import main, wait_for
 
@@ -67,12 +66,6 @@ class Hold(CliTestCase):
             job.signal(number)
             self.check_end(job, 128 + number)
 
-    def test_signals_while_it_waits(self):
-        job = self.wait_request()
-        job.signal(signal.SIGTERM)
-        self.assertEqual((job.wait(), job.line(), job.stderr()), (143, None, ''))
-        self.assertEqual(self.pending(self.name), [])
-
     def test_loss(self):
         job = self.holding()
         other = self.client()
@@ -96,14 +89,6 @@ class Hold(CliTestCase):
         self.check(1, 'hold', '-n', self.name)
         self.check(7, 'hold', '-w', '0.01', '-E', '7', self.name)
         self.check(64, 'hold', '--steal', '-n', self.name)
-
-    def test_output_that_cannot_be_written(self):
-        with open('/dev/full', 'w', encoding='ascii') as full:
-            done = subprocess.run([environment('WEBLOCKS_CLI'), 'hold', self.name], stdout=full,
-                                  env=self.env(), stderr=subprocess.PIPE, check=False, text=True)
-        self.assertEqual((done.returncode, done.stderr), (
-            74, 'weblocks: cannot write the output: No space left on device\n'))
-        self.assertEqual(self.held(self.name), [])
 
 
 class Bash(CliTestCase):
@@ -158,25 +143,6 @@ class Bash(CliTestCase):
         self.assertEqual(self.held(self.name), ['exclusive'])
         os.kill(keeper, signal.SIGKILL)
         self.wait_free(self.name)
-
-
-class ServiceGone(CliTestCase):
-    service = False
-
-    def test_killed_and_back(self):
-        name = self.unique()
-        service = self.start_service()
-        job = self.job('hold', name)
-        self.assertIsNotNone(job.line())
-        service.signal(signal.SIGKILL)
-        service.wait_exit()
-        service = self.start_service()
-        self.assertEqual(self.held(name), ['exclusive'])
-        service.stop()
-        service = self.start_service('--no-state')
-        wait_for(job.stderr, what='a message')
-        self.assertEqual((job.wait(), job.line()), (75, None))
-        service.stop()
 
 
 if __name__ == '__main__':

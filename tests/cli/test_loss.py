@@ -31,12 +31,6 @@ class Stolen(CliTestCase):
         self.assertEqual(job.stderr(),
                          f"weblocks: the lock '{self.name}' was stolen; terminating the command\n")
 
-    def test_a_shared_lock_too(self):
-        jobs = [self.running('-s', self.name, command=('sh', '-c', 'echo on; exec sleep 1000'))
-                for _ in range(2)]
-        self.steal()
-        self.assertEqual([job.wait() for job in jobs], [75, 75])
-
     def test_it_gets_sigterm_and_has_time_to_exit(self):
         job = self.running(self.name, command=LISTEN)
         self.steal()
@@ -52,11 +46,6 @@ class Stolen(CliTestCase):
         self.assertGreaterEqual(time.monotonic() - start, 0.3)
         self.assertIn("weblocks: 'sh' is still running; killing it\n", job.stderr())
 
-    def test_no_grace(self):
-        job = self.running('--grace=0', self.name, command=IGNORE_SIGTERM)
-        self.steal()
-        self.assertEqual(job.wait(), 75)
-
     def test_a_standard_error_that_nobody_reads(self):
         for option in ('--grace=0', '-v'):
             name = self.unique()
@@ -64,13 +53,6 @@ class Stolen(CliTestCase):
                                stderr=self.full_pipe())
             self.client().steal(name)
             self.assertEqual(job.wait(), 75)
-
-    def test_unlimited_grace(self):
-        job = self.running('--grace=1e30', self.name, command=LISTEN)
-        self.steal()
-        self.assertEqual(job.line(), f'got {int(signal.SIGTERM)}')
-        job.write_line()
-        self.assertEqual(job.wait(), 75)
 
     def test_a_command_that_is_stopped(self):
         job = self.running('--grace=1000', self.name,
@@ -93,11 +75,6 @@ class Stolen(CliTestCase):
             # The lock of the other client isn't released.
             self.assertEqual(self.held(self.name), ['exclusive'])
             other.release(lock)
-
-    def test_on_loss_kill(self):
-        job = self.running('--on-loss=ignore', '--on-loss=kill', self.name)
-        self.steal()
-        self.assertEqual(job.wait(), 75)
 
     def test_lost_at_the_end_of_the_command(self):
         """The command succeeds, but its lock was stolen."""
@@ -128,22 +105,6 @@ class Stolen(CliTestCase):
             job.signal(signal.SIGCONT)
             self.assertEqual((job.line(), job.wait()), (None, 75))
             self.assertRegex(job.stderr(), f"^weblocks: the lock '{self.name}' was .*\n$")
-
-    def test_a_steal_by_its_own_command(self):
-        job = self.running(self.name, command=LISTEN)
-        self.check(0, 'steal', self.name)
-        self.assertEqual(job.line(), f'got {int(signal.SIGTERM)}')
-        job.write_line()
-        self.assertEqual(job.wait(), 75)
-
-    def test_signals_are_forwarded_meanwhile(self):
-        job = self.running(self.name, command=LISTEN)
-        self.steal()
-        self.assertEqual(job.line(), f'got {int(signal.SIGTERM)}')
-        job.signal(signal.SIGUSR1)
-        self.assertEqual(job.line(), f'got {int(signal.SIGUSR1)}')
-        job.write_line()
-        self.assertEqual(job.wait(), 75)
 
 
 class ServiceGone(CliTestCase):

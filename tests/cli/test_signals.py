@@ -64,16 +64,6 @@ class WhileWaiting(CliTestCase):
         self.assertEqual([event.args[4] for event in watcher.signals('Released')],
                          ['aborted'] * len(ENDING))
 
-    def test_the_next_one_is_granted(self):
-        self.holder.release(self.lock)
-        self.holder.request(self.name, mode='shared')
-        job = self.waiting()
-        reader = self.client()
-        id_, _ = reader.request(self.name, mode='shared')
-        job.signal(signal.SIGINT)
-        reader.wait_granted(id_)
-        self.assertEqual(job.wait(), 130)
-
     def test_ignored_signals_stay_ignored(self):
         job = self.waiting(ignoring='HUP INT')
         job.signal(signal.SIGHUP)
@@ -81,15 +71,6 @@ class WhileWaiting(CliTestCase):
         # If they weren't ignored, one of them would be the exit status.
         job.signal(signal.SIGTERM)
         self.assertEqual(job.wait(), 143)
-
-    def test_a_service_that_does_not_reply(self):
-        job = self.waiting()
-        self.daemon.pause()
-        self.addCleanup(self.daemon.resume)
-        job.signal(signal.SIGTERM)
-        self.assertEqual(job.wait(), 143)
-        self.daemon.resume()
-        wait_for(lambda: self.pending(self.name) == [], what='end of the request')
 
     def test_a_service_that_has_never_replied(self):
         self.daemon.pause()
@@ -158,13 +139,6 @@ class WhileRunning(CliTestCase):
         # Each signal was forwarded once.
         self.assertEqual((job.line(), job.wait()), (None, 7))
         self.assertEqual(self.held(self.name), [])
-
-    def test_a_command_killed_by_the_signal(self):
-        for number in ENDING:
-            job = self.running(self.name, command=('sh', '-c', 'echo on; exec sleep 1000'))
-            job.signal(number)
-            self.assertEqual(job.wait(), 128 + number)
-            self.assertEqual(self.held(self.name), [])
 
     def test_keys_reach_the_command_once(self):
         terminal = self.terminal('run', self.name, *LISTEN)

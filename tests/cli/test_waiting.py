@@ -80,12 +80,6 @@ class WaitingLine(CliTestCase):
         self.assertNotRegex(terminal.text, '[\x1b\x07\u202e\n]')
         self.assertIn("Waiting for '\\u{1b}[2J\\n", terminal.text)
 
-    def test_a_key_ends_it(self):
-        terminal = self.waiting()
-        terminal.press(b'\x03')
-        self.assertEqual(terminal.wait(), 130)
-        self.assertNotIn('Waiting', ''.join(terminal.lines()))
-
     def test_output_that_is_stopped(self):
         """By Ctrl+S: the lock is not held longer than the command takes."""
         terminal = self.terminal('run', self.name, 'true')

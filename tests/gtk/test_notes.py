@@ -99,20 +99,6 @@ class Election(NotesTestCase):
         self.assertEqual(self.pids('held'), [a.pid])
         self.assertEqual(self.pids('pending'), [b.pid, c.pid])
 
-    def test_another_file_is_another_lock(self):
-        a = self.open()
-        a.wait_editing()
-        other = self.open(os.path.join(self.directory, 'other.txt'))
-        other.wait_editing(file='other.txt', waiting=0)
-        a.wait_editing(waiting=0)
-
-    def test_a_link_is_the_same_file(self):
-        a = self.open()
-        a.wait_editing()
-        link = os.path.join(self.directory, 'link.txt')
-        os.symlink('shopping.txt', link)
-        self.open(link).wait_read_only(pid=a.pid, waiting=1)
-
     def test_a_file_that_does_not_exist_yet(self):
         self.path = os.path.join(self.directory, 'new.txt')
         a = self.open()
@@ -150,20 +136,6 @@ class Election(NotesTestCase):
         c.wait_editing(waiting=0)
         self.assertEqual(self.read(), 'bread\n')
         self.assertEqual(self.pids('held'), [c.pid])
-
-    def test_one_that_waits_is_killed(self):
-        a, b, c = self.open_one_after_another(3)
-        b.kill()
-        a.wait_editing(waiting=1)
-        c.wait_read_only(pid=a.pid, waiting=1)
-        a.kill()
-        c.wait_editing(waiting=0)
-
-    def test_the_last_leaves_no_lock(self):
-        a = self.open()
-        a.wait_editing()
-        self.assertEqual(a.terminate(), 0, a.log())
-        wait_for(lambda: not self.pids('held'), what='the release')
 
 
 class Saving(NotesTestCase):
@@ -261,15 +233,6 @@ class Saving(NotesTestCase):
         self.assertEqual(self.read(), 'bread\n')
         self.assertEqual(self.put_aside(), ['bread\n1'])
 
-    def test_a_read_only_window_writes_nothing(self):
-        a, b = self.open_one_after_another(2)
-        before = os.stat(self.path).st_mtime_ns
-        self.assertEqual(b.terminate(), 0, b.log())
-        self.assertEqual(a.terminate(), 0, a.log())
-        self.assertEqual(os.stat(self.path).st_mtime_ns, before)
-        self.assertEqual(sorted(os.listdir(self.directory)),
-                         ['.shopping.txt.token', 'shopping.txt'])
-
 
 class ServiceKilled(NotesTestCase):
     def setUp(self):
@@ -288,28 +251,6 @@ class ServiceKilled(NotesTestCase):
             notes.wait_read_only(pid=a.pid, waiting=2)
         self.assertEqual(a.terminate(), 0, a.log())
         self.assertEqual((self.read(), self.put_aside()), ('bread\n1', []))
-
-    def test_without_its_state(self):
-        a, b, c = self.open_one_after_another(3)
-        a.type('1')
-        a.wait_editing(unsaved=True)
-        self.kill_and_restart('--no-state')
-        wait_for(lambda: len(self.pids('held')) == 1 and len(self.pids('pending')) == 2,
-                 what='one lock and two waiting requests', every=0.1)
-        (pid,) = self.pids('held')
-        for notes in (a, b, c):
-            if notes.pid == pid:
-                notes.wait_editing(waiting=2)
-            else:
-                notes.wait_read_only(pid=pid, waiting=2)
-        self.assertEqual(len(self.editing()), 1)
-        self.assertTrue(a.state()['unsaved'], 'its text is still there')
-        # Whichever has the lock now: text that could not be saved is stored.
-        self.assertEqual(a.terminate(), 0, a.log())
-        if pid == a.pid:
-            self.assertEqual((self.read(), self.put_aside()), ('bread\n1', []))
-        else:
-            self.assertEqual((self.read(), self.put_aside()), ('bread\n', ['bread\n1']))
 
 
 class ServiceStartedLater(NotesTestCase):
