@@ -6,7 +6,7 @@
  * records survive a SIGKILL; a record counts once its last word is written.
  *
  * A call is recorded before it is sent and its end after the reply was received, so the service's
- * action lies between the two. See storm_log.py for the supervisor's writer. */
+ * action lies between the two. history.py writes the supervisor's and reads all of them. */
 
 #pragma once
 
@@ -15,7 +15,6 @@
 G_BEGIN_DECLS
 
 #define HISTORY_MAGIC   G_GUINT64_CONSTANT(0x31524f5453494857) /* "WHISTOR1" */
-#define HISTORY_NEVER   G_MAXUINT64
 #define HISTORY_N_NAMES 8
 
 /* There are few names, so they are numbered. */
@@ -132,8 +131,6 @@ typedef struct {
 } HistoryHeader;
 G_STATIC_ASSERT(sizeof(HistoryHeader) == 64);
 
-guint64 history_now(void);
-
 /* A client's file. Its space is allocated at the start, so a full disk can't kill the client later.
  */
 typedef struct HistoryLog HistoryLog;
@@ -149,24 +146,5 @@ void history_log_set_unique(HistoryLog *self, guint32 unique);
 /* Appends it, with the current time and the writer's number. False when there is no space. */
 gboolean history_log_write(HistoryLog *self, const HistoryRecord *record);
 guint history_log_get_free(HistoryLog *self);
-
-/* Any file that is complete. */
-typedef struct {
-    HistoryHeader header;
-    const HistoryRecord *records;
-    guint n_records;
-    GMappedFile *file;
-} HistoryFile;
-
-/* If the client was killed before it wrote, the header's magic is 0. */
-HistoryFile *history_file_open(const char *path, GError **error);
-void history_file_free(HistoryFile *self);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(HistoryFile, history_file_free)
-
-const char *history_kind_to_string(guint kind);
-const char *history_outcome_to_string(guint outcome);
-
-/* One readable line, with times from `start` on. */
-char *history_record_to_string(const HistoryRecord *record, guint64 start);
 
 G_END_DECLS

@@ -22,7 +22,7 @@ from ensemble import Ensemble, Network, why_no_networks, why_no_servers
 from harness import Client, wait_for
 from lateness import Lateness
 from processes import ClientProcess
-from storm_log import FLAG_KILL, Fault, Kind, Log
+from history import FLAG_KILL, Fault, Kind, Log
 from supervisor import StormError
 
 SERVERS = 3

@@ -10,7 +10,7 @@ from gi.repository import Gio, GLib
 import buses
 from calls import LOCKS, SERVICE, DBusError, bucket_path
 from rawbus import DRIVER, RawClient, lock_call, method_call, unpack
-from storm_log import ALL_NAMES, FAILED, FLAG_HELD, FLAG_QUIET, Kind
+from history import ALL_NAMES, FLAG_HELD, FLAG_QUIET, Kind, Outcome
 
 BUCKETS = {'storm': range(0, 6), 'storm.other': range(6, 8)}
 # A load that keeps the service busy for some ms.
@@ -143,7 +143,7 @@ class Observer:
         try:
             entries, more = client.inspect(bucket, name=f'storm-{name}')
         except DBusError:
-            self.log.note(Kind.ROWS, request=number, outcome=FAILED)
+            self.log.note(Kind.ROWS, request=number, outcome=Outcome.FAILED)
             return None
         assert not more, 'more rows of one lock than fit into an answer'
         for entry in entries:

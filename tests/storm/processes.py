@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 from buses import spawn
-from storm_log import FLAG_KILL, Kind, now, unique_of
+from history import FLAG_KILL, Kind, now, unique_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Another user, with separate locks; only root can have clients of two users.

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 """A storm: many clients on private buses, killed, stopped and restarted, while the service is killed,
-too; then storm-check checks their records.
+too; then their records are checked.
 
     storm.py BUILD --seconds 60 --seed 1
 
@@ -15,12 +15,12 @@ import argparse
 import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 
-VERDICTS = {0: 'pass', 1: 'violation', 2: 'void'}
+from checker import check_directory
+
 # A round's files fit into memory, and its checking takes seconds.
 ROUND_SECONDS = 20
 # Some faults of a cluster take this long.
@@ -120,30 +120,6 @@ def scratch(options):
     return tempfile.mkdtemp(prefix='weblocks-storm-', dir=place)
 
 
-def check(options, directory, least, patience):
-    """The checker's verdict and output."""
-    argv = [os.path.join(options.build, 'tests', 'storm', 'storm-check'), directory,
-            f'--patience={int(patience * 1000)}']
-    if options.activation:
-        argv.append('--activatable')
-    if options.hosts:
-        argv.append('--cluster')
-    argv += [f'--need={name}={int(number)}' for name, number in least.items() if number >= 1]
-    result = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if result.returncode not in VERDICTS:
-        raise RuntimeError(f'storm-check: {result.stderr}')
-    return VERDICTS[result.returncode], result.stdout
-
-
-def power_of(report):
-    power = {}
-    for line in report.splitlines():
-        words = line.split()
-        if len(words) > 2 and words[1] == '=':
-            power[words[0]] = int(words[2])
-    return power
-
-
 class Outcome:
     """The sums of all rounds so far; `least` are the required numbers."""
 
@@ -157,11 +133,11 @@ class Outcome:
         self.rounds = 0
         self.seed = None
 
-    def add(self, verdict, report, seconds):
+    def add(self, verdict, report, seconds, power):
         self.verdict, self.report = verdict, report
         self.seconds += seconds
         self.rounds += 1
-        for name, number in power_of(report).items():
+        for name, number in power.items():
             self.count(name, number)
         self.count('violations', report.count('VIOLATION of'))
 
@@ -200,13 +176,14 @@ def run_storm(options, say=print):
         begin = time.monotonic()
         storm.run()
         taken = time.monotonic() - begin
-        left = {name: number - outcome.power.get(name, 0) for name, number in total.items()}
-        verdict, report = check(options, directory, left, storm.patience())
-        if storm.differences:
+        left = {name: int(number - outcome.power.get(name, 0)) for name, number in total.items()}
+        checker = check_directory(directory, storm.patience(), options.activation, options.hosts > 0)
+        verdict, missing = checker.judge(left)
+        report = [f'VIOLATION of watched: {text}' for text in storm.differences[:5]]
+        if report:
             verdict = 'violation'
-            report = ''.join(f'VIOLATION of watched: {text}\n' for text in storm.differences[:5]) \
-                + report.replace('verdict:', 'storm-check:')
-        outcome.add(verdict, report, options.round_seconds)
+        report = '\n'.join([*report, str(checker), *missing])
+        outcome.add(verdict, report, options.round_seconds, checker.power)
         for name, number in storm.watched.items():
             outcome.count(name, number)
         if storm.small is not None:
@@ -245,8 +222,6 @@ def main():
               f'--round {options.round_seconds:.0f}')
     else:
         print(outcome.summary())
-        if outcome.verdict == 'void':
-            print(outcome.report[outcome.report.rindex(')') + 2:])
     print(f'verdict: {outcome.verdict}', flush=True)
     return {'pass': 0, 'violation': 1, 'void': 2}[outcome.verdict]
 

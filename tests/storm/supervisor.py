@@ -19,7 +19,7 @@ from lateness import Lateness
 from observer import Observer
 from processes import OTHER_UID, ClientProcess, Killer, ServiceProcess, WatcherProcess
 from smallfs import SmallFileSystem
-from storm_log import Kind, Left, Log, now, unique_of
+from history import Kind, Left, Log, now, unique_of
 
 # Time limit of the service, counting only time in which there is a service, the client
 # runs, and the machine does: see lateness.py.

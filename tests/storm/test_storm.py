@@ -5,14 +5,13 @@
 
 import os
 import re
-import struct
 import unittest
 
 from stormcase import HERE, StormCase, diagnostic, main
 from buses import environment, full_size
 from ensemble import why_no_networks, why_no_servers
 from smallfs import has_own_mounts, take_own_mounts
-import storm_log
+import history
 
 SECONDS = full_size(3, 60)
 # The minimum numbers of events, on a busy machine too.
@@ -78,19 +77,21 @@ class Notes(StormCase):
 
     def test_kinds(self):
         with open(os.path.join(HERE, 'history.h'), encoding='utf-8') as file:
-            text = re.search(r'typedef enum \{(.*?)\} HistoryKind;', file.read(), re.S)[1]
-        value, kinds = -1, {}
-        for word in re.sub(r'/\*.*?\*/', '', text, flags=re.S).split(','):
-            name, _, number = word.strip().partition(' = ')
-            value = int(number) if number else value + 1
-            kinds[name] = value
-        for kind in storm_log.Kind:
-            self.assertEqual(kinds[f'HISTORY_{kind.name}'], kind.value)
+            header = re.sub(r'/\*.*?\*/', '', file.read(), flags=re.S)
+        for prefix, words in (('', history.Kind), ('', history.Outcome), ('FAULT_', history.Fault),
+                              ('LEFT_', history.Left)):
+            text = re.search(rf'typedef enum \{{([^{{}}]*?)\}} History{words.__name__};', header)[1]
+            value, numbers = -1, {}
+            for word in text.replace(' ', '').split(','):
+                name, _, number = word.strip().partition('=')
+                value = int(number) if number else value + 1
+                numbers[name] = value
+            for word in words:
+                self.assertEqual(numbers[f'HISTORY_{prefix}{word.name}'], word.value)
 
     def test_sizes(self):
-        self.assertEqual(storm_log.RECORD.size, 64)
-        self.assertEqual(storm_log.HEADER.size, 64)
-        self.assertEqual(struct.calcsize('<Q'), 8)
+        self.assertEqual(history.RECORD.size, 64)
+        self.assertEqual(history.HEADER.size, 64)
 
 
 if __name__ == '__main__':
