@@ -4,12 +4,9 @@
 /* The latency that the kernel alone causes for a client beside others: as bench-calm, with two
  * bytes to an echo process and back in place of a lock.
  *
- *     bench-calm-echo WAY NEIGHBOURS COUNT
+ *     bench-calm-echo NEIGHBOURS COUNT
  *
- * WAY is the kind of neighbours:
- *   busy   processes that compute;
- *   pairs  pairs of processes that send bytes to each other and back without pause;
- *   same   clients of the same echo process, each with as many bytes in flight as allowed.
+ * The neighbours are clients of the same echo process, each with many bytes in flight.
  *
  * Prints `alone-...` and `beside-...` with mean, p50 and p99, as bench-calm does. */
 
@@ -58,16 +55,9 @@ run_echo(const int *fds, guint n_fds)
 }
 
 static void
-run_busy(void)
+run_neighbour(int fd)
 {
-    for (volatile guint64 n = 0;; n++)
-        ;
-}
-
-static void
-run_client(int fd, guint in_flight)
-{
-    for (guint i = 0; i < in_flight; i++)
+    for (guint i = 0; i < IN_FLIGHT; i++)
         bench_notify(fd);
     while (TRUE) {
         bench_wait_notified(fd);
@@ -77,63 +67,40 @@ run_client(int fd, guint in_flight)
 
 /* ---- start */
 
-/* Stores the pids in `children`; returns their number. */
-static guint
-start_busy(pid_t *children)
+static pid_t
+start_neighbour(int fd)
 {
-    children[0] = bench_fork();
-    if (children[0] == 0)
-        run_busy();
-    return 1;
+    pid_t child = bench_fork();
+
+    if (child == 0)
+        run_neighbour(fd);
+    return child;
 }
 
-static guint
-start_client(pid_t *children, int fd, guint in_flight)
+static pid_t
+start_echo(const int *fds, guint n_fds)
 {
-    children[0] = bench_fork();
-    if (children[0] == 0)
-        run_client(fd, in_flight);
-    return 1;
-}
+    pid_t child = bench_fork();
 
-static guint
-start_echo(pid_t *children, const int *fds, guint n_fds)
-{
-    children[0] = bench_fork();
-    if (children[0] == 0)
+    if (child == 0)
         run_echo(fds, n_fds);
-    return 1;
-}
-
-static guint
-start_neighbour(pid_t *children, const char *way, int same_fd)
-{
-    int pair[2];
-
-    if (g_str_equal(way, "busy"))
-        return start_busy(children);
-    if (g_str_equal(way, "same"))
-        return start_client(children, same_fd, IN_FLIGHT);
-    if (!g_str_equal(way, "pairs"))
-        bench_die(way, "neither busy nor pairs nor same");
-    bench_make_pair(pair);
-    return start_echo(children, &pair[1], 1) + start_client(children + 1, pair[0], 1);
+    return child;
 }
 
 int
 main(int argc, char **argv)
 {
     int pair[2], ends[MAX_NEIGHBOURS + 1], fds[MAX_NEIGHBOURS + 1];
-    pid_t children[2 * MAX_NEIGHBOURS + 1];
-    guint n_neighbours, count, n_children;
+    pid_t children[MAX_NEIGHBOURS + 1];
+    guint n_neighbours, count;
     Calm calm = {calm_echo_twice, NULL, NULL};
 
-    if (argc != 4) {
-        fprintf(stderr, "usage: bench-calm-echo busy|pairs|same NEIGHBOURS COUNT\n");
+    if (argc != 3) {
+        fprintf(stderr, "usage: bench-calm-echo NEIGHBOURS COUNT\n");
         return 2;
     }
-    n_neighbours = bench_number(argv[2]);
-    count = bench_number(argv[3]);
+    n_neighbours = bench_number(argv[1]);
+    count = bench_number(argv[2]);
     if (n_neighbours > MAX_NEIGHBOURS)
         bench_die("neighbours", "too many");
     for (guint i = 0; i <= n_neighbours; i++) {
@@ -142,14 +109,14 @@ main(int argc, char **argv)
         ends[i] = pair[1];
     }
     calm.data = &fds[n_neighbours];
-    n_children = start_echo(children, ends, n_neighbours + 1);
+    children[n_neighbours] = start_echo(ends, n_neighbours + 1);
     calm.prefix = "alone-";
     calm_measure(&calm, 1, count);
     for (guint i = 0; i < n_neighbours; i++)
-        n_children += start_neighbour(children + n_children, argv[1], fds[i]);
+        children[i] = start_neighbour(fds[i]);
     calm.prefix = "beside-";
     calm_measure(&calm, 1, count);
-    for (guint i = 0; i < n_children; i++)
+    for (guint i = 0; i <= n_neighbours; i++)
         bench_kill(children[i]);
     return EXIT_SUCCESS;
 }

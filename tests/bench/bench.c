@@ -186,22 +186,18 @@ bench_samples_print(BenchSamples *samples, const char *prefix)
 }
 
 int
-bench_main_of_two(int argc, char **argv, const BenchWay ways[2])
+bench_main(int argc, char **argv, BenchRun run)
 {
-    const BenchWay *way;
     BenchSamples *samples;
     guint count;
 
-    if (argc != 4) {
-        fprintf(stderr, "usage: %s ADDRESS %s|%s COUNT\n", argv[0], ways[0].name, ways[1].name);
+    if (argc != 3) {
+        fprintf(stderr, "usage: %s ADDRESS COUNT\n", argv[0]);
         return 2;
     }
-    way = g_str_equal(argv[2], ways[0].name) ? &ways[0] : &ways[1];
-    if (!g_str_equal(argv[2], way->name))
-        bench_die(argv[2], "no such way");
-    count = bench_number(argv[3]);
+    count = bench_number(argv[2]);
     samples = bench_samples_new_shared(count);
-    way->run(argv[1], count, samples);
+    run(argv[1], count, samples);
     bench_samples_print(samples, "");
     return EXIT_SUCCESS;
 }

@@ -42,12 +42,9 @@ double bench_samples_steady(const BenchSamples *samples);
 /* Prints PREFIXsteady, PREFIXmean, PREFIXp50 and PREFIXp99, and sorts the samples. */
 void bench_samples_print(BenchSamples *samples, const char *prefix);
 
-/* main() of a program that measures one operation in one of two ways: PROGRAM ADDRESS WAY COUNT. */
-typedef struct {
-    const char *name;
-    void (*run)(const char *address, guint count, BenchSamples *samples);
-} BenchWay;
-int bench_main_of_two(int argc, char **argv, const BenchWay ways[2]);
+/* main() of a program that measures one operation: PROGRAM ADDRESS COUNT. */
+typedef void (*BenchRun)(const char *address, guint count, BenchSamples *samples);
+int bench_main(int argc, char **argv, BenchRun run);
 
 /* fork() with a child that is killed when its parent ends. */
 pid_t bench_fork(void);

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import traceback
 
-from stage import Settings, die_with_parent, log
+from stage import Settings, log
 import machine
 import plots
 import report as page
@@ -37,7 +37,6 @@ class Report:
         self.machine = machine.describe(settings)
         self.tables = {}
         self.targets = []
-        self.core = ''
 
     def measure(self, key):
         try:
@@ -48,28 +47,16 @@ class Report:
             traceback.print_exc()
             self.settings.fail(key)
 
-    def measure_core(self):
-        log('the core alone')
-        options = (['--repetitions=1', '--operations=1000', '--max-others=1000']
-                   if self.settings.quick else [])
-        try:
-            self.core = subprocess.run([self.settings.program('core'), *options], check=True,
-                                       text=True, stdout=subprocess.PIPE,
-                                       preexec_fn=die_with_parent).stdout
-        except subprocess.SubprocessError:
-            traceback.print_exc()
-            self.settings.fail('core')
-
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('build', help='the build directory')
     parser.add_argument('--peers', action='store_true',
-                        help='Chromium, etcd and ZooKeeper too, where they are installed')
+                        help='Chromium too, where it is installed')
     parser.add_argument('--json', action='store_true', help='print JSON')
     parser.add_argument('--quick', action='store_true',
                         help='only see that all works, in less than a minute')
-    parser.add_argument('--only', nargs='+', choices=(*MEASURES, 'core'), default=(),
+    parser.add_argument('--only', nargs='+', choices=MEASURES, default=(),
                         help='only these')
     parser.add_argument('--write', action='store_true',
                         help='write docs/benchmarks.md and its pictures too')
@@ -97,8 +84,6 @@ def main():
     for key in MEASURES:
         if not arguments.only or key in arguments.only:
             report.measure(key)
-    if not arguments.only or 'core' in arguments.only:
-        report.measure_core()
     if not settings.quick:
         report.targets = targets.all_targets(settings, report.tables)
     if arguments.write:

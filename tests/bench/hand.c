@@ -48,24 +48,15 @@ await_answer(Hand *hand, const char *what)
 }
 
 guint64
-hand_request(Hand *hand, const char *name, gboolean *out_held)
+hand_request(Hand *hand, const char *name)
 {
     const guint64 key = ++hand->key;
 
     packet_write_request(hand->client->out, raw_client_next_serial(hand->client), key, 0,
                          LOCK_MODE_EXCLUSIVE, 0, BUCKET, name, NULL);
-    *out_held = await_answer(hand, "REQUEST")->state == PACKET_STATE_HELD;
+    if (await_answer(hand, "REQUEST")->state != PACKET_STATE_HELD)
+        bench_die("REQUEST", "it is not held");
     return key;
-}
-
-void
-hand_await_granted(Hand *hand, guint64 key)
-{
-    const PacketGranted *granted;
-
-    granted = (const PacketGranted *)raw_client_expect(hand->client, PACKET_GRANTED);
-    if (granted->key != key)
-        bench_die("GRANTED", "of another request");
 }
 
 void

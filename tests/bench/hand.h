@@ -18,7 +18,6 @@ typedef struct {
 Hand *hand_new(const char *address);
 void hand_free(Hand *hand);
 
-/* Returns the key. `*out_held` is FALSE if the request waits. */
-guint64 hand_request(Hand *hand, const char *name, gboolean *out_held);
-void hand_await_granted(Hand *hand, guint64 key);
+/* Returns the key of a lock that nobody else has. */
+guint64 hand_request(Hand *hand, const char *name);
 void hand_release(Hand *hand, guint64 key);

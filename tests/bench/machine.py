@@ -17,12 +17,9 @@ COMMANDS = {
     'libsystemd': ['pkg-config', '--modversion', 'libsystemd'],
     'GLib': ['pkg-config', '--modversion', 'glib-2.0'],
     'Redis': ['redis-cli', '--version'],
-    'valgrind': ['valgrind', '--version'],
 }
 PEER_COMMANDS = {
     'Chromium': ['chromium', '--version'],
-    'etcd': ['etcd', '--version'],
-    'ZooKeeper': ['dpkg-query', '-W', '-f', '${Version}', 'zookeeper'],
 }
 
 

@@ -103,9 +103,6 @@ def markdown(report, pictures=()):
         parts += [f'## {table.title}', wrap(table.note), show_table(table)]
         if key in pictures:
             parts.append(f'![{table.title}]({IMAGES}/{image_name(key)})')
-    if report.core:
-        parts += ['## The core alone', wrap('No bus, no library, no other process: `bench-core`.'),
-                  f'```\n{report.core.strip()}\n```']
     if report.settings.skipped or report.settings.failed:
         lines = [f'- skipped: {text}' for text in report.settings.skipped]
         lines += [f'- FAILED: {text}' for text in report.settings.failed]
@@ -119,7 +116,6 @@ def as_json(report):
         'quick': report.settings.quick,
         'tables': [table.as_json() for table in report.tables.values()],
         'targets': [target.as_json() for target in report.targets],
-        'core': report.core.splitlines(),
         'skipped': report.settings.skipped,
         'failed': report.settings.failed,
     }, indent=2)

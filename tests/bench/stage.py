@@ -7,13 +7,11 @@ programs that run in turns."""
 import contextlib
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
-import time
 import traceback
 
-from buses import Bus, die_with_parent, end, spawn, wait_exit
+from buses import Bus, die_with_parent, end, spawn
 
 PATIENCE = 120
 BATCH = 10
@@ -82,12 +80,11 @@ def cores(which):
 class Scene:
     """A private bus, and a service on it."""
 
-    def __init__(self, settings, kind, wrapper=(), arguments=(), activated=False):
+    def __init__(self, settings, kind, arguments=(), activated=False):
         self.settings = settings
         self.kind = kind
         self.bus = Bus(kind)
         self.service = None
-        self.wrapper = list(wrapper)
         self.arguments = list(arguments)
         self.activated = activated
 
@@ -112,14 +109,10 @@ class Scene:
 
     def spawn_service(self):
         limits = [argument for limit in LIMITS for argument in ('--limit', limit)]
-        self.service = spawn([*self.wrapper, self.program, f'--address={self.bus.address}',
+        self.service = spawn([self.program, f'--address={self.bus.address}',
                               *self.arguments, *limits],
                              env=self.bus.environment(), stdin=subprocess.DEVNULL,
                              stdout=subprocess.DEVNULL)
-
-    def stop_service(self):
-        self.service.terminate()
-        wait_exit(self.service)
 
     def __exit__(self, *_exception):
         end(self.service)
@@ -189,17 +182,6 @@ class Way:
 def steady_of(row, settings, *command):
     """A way whose program prints `steady`."""
     return Way(row, lambda: {row: run(settings, *command)['steady']})
-
-
-def steady(operation, count):
-    """Microseconds for each, as in the programs: the median of the means of ten."""
-    means = []
-    for _ in range(count // BATCH):
-        begin = time.monotonic()
-        for _ in range(BATCH):
-            operation()
-        means.append((time.monotonic() - begin) * 1e6 / BATCH)
-    return statistics.median(means)
 
 
 def measure_in_turns(settings, table, which_cores, ways, repetitions):

@@ -77,7 +77,7 @@ def _calm(settings, tables):
     count = calm.neighbours(settings)[-1]
     lock, echo = (calm.beside(what, count) for what in (calm.LOCK, calm.ECHO))
     yield Target(f'{lock}, one core: to {echo}', table.ratio(lock, echo, 'one'), 1.5,
-                 bound=table.ratio(calm.beside(calm.ECHO, count, 'same'), echo, 'one'))
+                 bound=table.ratio(calm.beside(calm.ECHO, count, calm.SAME), echo, 'one'))
     flooded = calm.flooded(calm.SYNC, settings)
     yield Target(flooded, table.get(flooded, 'free'), 20000, 'us')
 

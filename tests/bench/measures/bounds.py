@@ -15,14 +15,13 @@ from stage import Scene, Way, cores, die_with_parent, measure_in_turns
 TRIPS = 'two round trips over a socketpair'
 REDIS = 'Redis, SET NX PX and DEL'
 NAME = 'name on {}, client bare socket'
-WAYS = {'hand-pair packets': 'lock by hand, bare packets', 'lock-pair sync': 'lock, sync calls',
+WAYS = {'hand-pair': 'lock by hand, bare packets', 'lock-pair sync': 'lock, sync calls',
         'lock-pair async': 'lock, asynchronous calls',
         'lock-pair unref': 'lock, release by last unref'}
 SCENES = {'stored': [], '--no-state': ['--no-state']}
 MANY_NAMES = f'{{}} clients: {NAME}'
-MANY = {'bounds-load echo': 'two round trips with one process that echoes',
-        'bounds-load packets': 'lock by hand, bare packets', 'bounds-load sync': 'lock, sync calls',
-        'lock-load': 'lock, asynchronous calls'}
+MANY = {'echo': 'two round trips with one process that echoes', 'packets': 'lock by hand, bare packets',
+        'sync': 'lock, sync calls', 'async': 'lock, asynchronous calls'}
 
 
 def row_of(way, scene):
@@ -74,7 +73,7 @@ def declare(settings):
 def rate_of_many(settings, table):
     """Locks by bare packets compared with names, of many clients: the ratio of the rates."""
     return table.ratio(MANY_NAMES.format(many(settings), 'dbus-broker'),
-                       row_of_many(settings, 'bounds-load packets'), 'one')
+                       row_of_many(settings, 'packets'), 'one')
 
 
 def time_of_process(pid):
@@ -115,10 +114,8 @@ def ways_of_many(settings, scene):
         return time_way(row, settings, command, server, count=300 * clients)
     yield way(MANY_NAMES.format(clients, scene.kind), scene.bus.pid,
               'name-load', scene.address, clients, 1)
-    for key in MANY:
-        name, *how = key.split()
-        yield way(row_of_many(settings, key), scene.pid,
-                  name, scene.address, *how, clients, *([] if how else [1]))
+    for how in MANY:
+        yield way(row_of_many(settings, how), scene.pid, 'lock-load', scene.address, how, clients, 1)
 
 
 def measure(settings, table):
@@ -131,11 +128,11 @@ def measure(settings, table):
         for key, arguments in SCENES.items():
             scene = stack.enter_context(Scene(settings, settings.best_kind, arguments=arguments))
             for way in WAYS:
-                name, how = way.split()
-                ways.append(time_way(row_of(way, key), settings, [name, scene.address, how],
+                name, *how = way.split()
+                ways.append(time_way(row_of(way, key), settings, [name, scene.address, *how],
                                      scene.pid))
             if key == 'stored':
                 ways += ways_of_many(settings, scene)
         ways.append(time_way(NAME.format(scene.kind), settings,
-                             ['name-pair', scene.address, 'raw'], scene.bus.pid))
+                             ['name-pair', scene.address], scene.bus.pid))
         measure_in_turns(settings, table, 'one', ways, settings.repetitions)

@@ -8,25 +8,19 @@ from stage import Scene, Way, cores, measure_in_turns, run
 
 IN_FLIGHT = 64
 LOCK, SYNC, ECHO = 'lock', 'SYNC', 'echo'
-# The neighbours, unrelated to locks, beside which an echo process and its client are measured.
-WAYS = {
-    'busy': 'that compute',
-    'pairs': 'pairs that echo for each other',
-    'same': 'that flood the same echo',
-}
+FLOOD, SAME = 'that flood', 'that flood the same echo'
 
 
 def neighbours(settings):
     return (2,) if settings.quick else (4, 8)
 
 
-def alone(what, count, percentile='median', way=None):
-    beside_what = f' {WAYS[way]}' if way else ''
-    return f'{what}, alone, {percentile} ({count}{beside_what})'
+def alone(what, count, percentile='median', neighbour=''):
+    return f'{what}, alone, {percentile} ({count}{neighbour and " " + neighbour})'
 
 
-def beside(what, count, way=None):
-    return f'{what}, beside {count} {WAYS[way] if way else "that flood"}, 99th percentile'
+def beside(what, count, neighbour=FLOOD):
+    return f'{what}, beside {count} {neighbour}, 99th percentile'
 
 
 def calm_way(settings, scene, count):
@@ -64,11 +58,11 @@ def flood_way(settings, scene):
     return Way(list(rows.values()), ask)
 
 
-def echo_way(settings, way, count):
-    rows = {'alone-p50': alone(ECHO, count, way=way), 'beside-p99': beside(ECHO, count, way)}
+def echo_way(settings, count):
+    rows = {'alone-p50': alone(ECHO, count, neighbour=SAME), 'beside-p99': beside(ECHO, count, SAME)}
 
     def ask():
-        answers = run(settings, 'calm-echo', way, count, settings.count(1000, 50))
+        answers = run(settings, 'calm-echo', count, settings.count(1000, 50))
         return {row: answers[key] for key, row in rows.items()}
     return Way(list(rows.values()), ask)
 
@@ -80,8 +74,8 @@ def declare(settings):
                   'requests and releases in flight at any time. Alternating with the locks, '
                   'two bytes are sent to an echo process and back: the latency that the kernel '
                   'alone causes beside the same processes. The ratio is to the same median '
-                  'alone. The last rows are the same echo beside other neighbours; the last of '
-                  'these have as many bytes in flight to the echo process itself. SYNC is one message on a '
+                  'alone. The last rows are the same echo beside clients with as many bytes in flight '
+                  'to the echo process itself. SYNC is one message on a '
                   'lock socket and its answer, beside a process that fills other sockets, with send buffers '
                   'of 4 MiB, again and again with messages without an answer. In a turn with '
                   'several clients the service serves at most 16 calls, of 6,200 instructions '
@@ -101,10 +95,9 @@ def declare(settings):
     for what in (SYNC, ECHO):
         table.row(before_flood(what, settings))
         table.row(flooded(what, settings), ('self', before_flood(what, settings)))
-    for way in WAYS:
-        for count in neighbours(settings):
-            table.row(alone(ECHO, count, way=way))
-            table.row(beside(ECHO, count, way), ('self', alone(ECHO, count, way=way)))
+    for count in neighbours(settings):
+        table.row(alone(ECHO, count, neighbour=SAME))
+        table.row(beside(ECHO, count, SAME), ('self', alone(ECHO, count, neighbour=SAME)))
     return table
 
 
@@ -113,6 +106,5 @@ def measure(settings, table):
         with cores(which), Scene(settings, settings.best_kind) as scene:
             ways = [calm_way(settings, scene, count) for count in neighbours(settings)]
             ways.append(flood_way(settings, scene))
-            ways += [echo_way(settings, way, count)
-                     for way in WAYS for count in neighbours(settings)]
+            ways += [echo_way(settings, count) for count in neighbours(settings)]
             measure_in_turns(settings, table, which, ways, settings.few_repetitions)

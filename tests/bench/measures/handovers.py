@@ -15,10 +15,6 @@ def weblocks(kind):
     return f'lock, on {kind}'
 
 
-def by_hand(kind):
-    return f'lock by hand, bare packets, on {kind}'
-
-
 def name(kind):
     return f'NameAcquired on {kind}, client bare socket'
 
@@ -26,14 +22,13 @@ def name(kind):
 def declare(settings):
     table = Table('handovers', 'Hand-over',
                   'From the release until the callback of the process that sleeps until then; '
-                  'two processes in strict alternation. By hand: until it has read GRANTED. '
+                  'two processes in strict alternation. '
                   'For a name: from ReleaseName until the process that is queued for it has '
                   'read NameAcquired. For a socketpair: a byte. The ratio is that of a lock, on the '
                   'same bus, to the row.',
                   'us', 'WebLocks / it')
     for kind in settings.kinds:
         table.row(weblocks(kind))
-        table.row(by_hand(kind), (weblocks(kind), 'self'))
     for kind in settings.kinds:
         table.row(name(kind), (weblocks(kind), 'self'))
     table.row(WAKE_UP, (weblocks(settings.best_kind), 'self'))
@@ -49,6 +44,5 @@ def measure(settings, table):
                 scene = stack.enter_context(Scene(settings, kind))
                 ways += [steady_of(row, settings, program, scene.address, count)
                          for row, program in ((weblocks(kind), 'lock-handover'),
-                                              (by_hand(kind), 'hand-handover'),
                                               (name(kind), 'name-handover'))]
             measure_in_turns(settings, table, which, ways, settings.repetitions)

@@ -7,7 +7,7 @@ import contextlib
 
 from figures import CORES, Table
 from peers import available
-from stage import Scene, Way, cores, measure_in_turns, steady, steady_of
+from stage import Scene, Way, cores, measure_in_turns, steady_of
 
 ROUND_TRIP = 'socketpair, one round trip'
 REDIS = 'Redis, SET NX PX and DEL'
@@ -19,20 +19,18 @@ WAYS = {
     'async': 'asynchronous calls',
     'unref': 'release by last unref',
 }
-HANDS = {'packets': 'bare packets', 'sd-bus': 'sync calls of sd-bus through the bus'}
 
 
 def weblocks(way, kind):
     return f'lock, {WAYS[way]}, on {kind}'
 
 
-def name(kind, client='raw'):
-    people = {'raw': 'bare socket', 'sd-bus': 'sd-bus'}[client]
-    return f'name on {kind}, client {people}'
+def name(kind):
+    return f'name on {kind}, client bare socket'
 
 
-def by_hand(kind, way='packets'):
-    return f'lock by hand, {HANDS[way]}, on {kind}'
+def by_hand(kind):
+    return f'lock by hand, bare packets, on {kind}'
 
 
 def declare(settings):
@@ -48,10 +46,8 @@ def declare(settings):
         for way in WAYS:
             table.row(weblocks(way, kind))
     for kind in settings.kinds:
-        for way in HANDS:
-            table.row(by_hand(kind, way), (weblocks('sync', kind), 'self'))
-        for client in ('raw', 'sd-bus'):
-            table.row(name(kind, client), (weblocks('sync', kind), 'self'))
+        for row in (by_hand(kind), name(kind)):
+            table.row(row, (weblocks('sync', kind), 'self'))
     table.row(ROUND_TRIP, (weblocks('unref', best), 'self'))
     for row in (REDIS, REDIS_CHECKED):
         table.row(row, (weblocks('sync', best), 'self'))
@@ -64,11 +60,8 @@ def bus_ways(settings, scene):
     count = settings.count(1500, 200)
     for way in WAYS:
         yield steady_of(weblocks(way, scene.kind), settings, 'lock-pair', scene.address, way, count)
-    for way in HANDS:
-        yield steady_of(by_hand(scene.kind, way), settings, 'hand-pair', scene.address, way, count)
-    for client in ('raw', 'sd-bus'):
-        yield steady_of(name(scene.kind, client), settings, 'name-pair', scene.address, client,
-                        count)
+    yield steady_of(by_hand(scene.kind), settings, 'hand-pair', scene.address, count)
+    yield steady_of(name(scene.kind), settings, 'name-pair', scene.address, count)
 
 
 def redis_ways(settings, redis):
@@ -81,12 +74,6 @@ def chromium_ways(settings, chromium):
     count = settings.count(1000, 100)
     yield Way(CHROMIUM, lambda: {CHROMIUM: chromium.run_command('pairs', count)})
     yield Way(WORKER, lambda: {WORKER: chromium.run_command('workerPairs', count)})
-
-
-def peer_way(settings, peer):
-    row = f'{peer.title}, {peer.operation}'
-    count = settings.count(100, 10)
-    return Way(row, lambda: {row: steady(peer.pair, count)})
 
 
 def measure(settings, table):
@@ -103,10 +90,4 @@ def measure(settings, table):
             chromium = available(settings, stack, 'chromium')
             if chromium:
                 ways += chromium_ways(settings, chromium)
-            for key in ('etcd', 'zookeeper'):
-                peer = available(settings, stack, key)
-                if peer:
-                    way = peer_way(settings, peer)
-                    table.row(way.rows[0], (weblocks('sync', settings.best_kind), 'self'))
-                    ways.append(way)
             measure_in_turns(settings, table, which, ways, settings.repetitions)

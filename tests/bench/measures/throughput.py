@@ -43,12 +43,12 @@ def ways_of(settings, scene):
     for clients, in_flight in loads(settings):
         count = settings.count(4000 if in_flight == 1 else 8000, 256)
         yield rate_of(weblocks(scene.kind, clients, in_flight), settings, 'lock-load',
-                      scene.address, clients, in_flight, count)
+                      scene.address, 'async', clients, in_flight, count)
         yield rate_of(names(scene.kind, clients, in_flight), settings, 'name-load', scene.address,
                       clients, in_flight, count)
         if in_flight == 1:
-            yield rate_of(weblocks_sync(scene.kind, clients), settings, 'bounds-load',
-                          scene.address, 'sync', clients, count)
+            yield rate_of(weblocks_sync(scene.kind, clients), settings, 'lock-load',
+                          scene.address, 'sync', clients, 1, count)
 
 
 def declare(settings):

@@ -8,9 +8,7 @@ A peer is a class with `title`, `optional` (only with --peers), missing(settings
 is not available or None, and __enter__ and __exit__.
 """
 
-import contextlib
 import shutil
-import socket
 import subprocess
 import tempfile
 
@@ -22,9 +20,8 @@ STARTING = 60
 def available(settings, stack, key):
     """A peer that runs until the stack ends, or None."""
     # The modules of the peers need this one.
-    from peers import chromium, etcd, redis, zookeeper  # pylint: disable=import-outside-toplevel
-    peer_class = {'chromium': chromium.Chromium, 'etcd': etcd.Etcd, 'redis': redis.Redis,
-                  'zookeeper': zookeeper.ZooKeeper}[key]
+    from peers import chromium, redis  # pylint: disable=import-outside-toplevel
+    peer_class = {'chromium': chromium.Chromium, 'redis': redis.Redis}[key]
     if peer_class.optional and not settings.peers:
         return None
     missing = peer_class.missing(settings)
@@ -36,14 +33,6 @@ def available(settings, stack, key):
     except (OSError, RuntimeError, TimeoutError) as error:
         settings.fail(f'{peer_class.title} does not start: {error}')
         return None
-
-
-def free_ports(count):
-    """Ports of the loopback interface that are free now."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.create_server(('127.0.0.1', 0)))
-                   for _ in range(count)]
-        return [one.getsockname()[1] for one in sockets]
 
 
 class Server:
