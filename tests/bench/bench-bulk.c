@@ -16,11 +16,15 @@
  *   queries COUNT another client's Query, awaited: `query`, and `query-cpu`, the service's
  * processor time for each. */
 
-#include "bulk.h"
+#include "bench.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define BULK_NAME "contended"
+/* The maximum number of requests without an answer. */
+#define AT_A_TIME 500
 
 typedef struct {
     pid_t service;
@@ -31,6 +35,51 @@ typedef struct {
     guint64 granted_at;
     BenchSamples *samples;
 } Bench;
+
+/* ---- very many locks or requests of one client */
+
+static void
+on_held(GObject *source, GAsyncResult *result, gpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    WebLocksLock *lock =
+        web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
+    GPtrArray *locks = data;
+
+    bench_check_error(error, "request");
+    g_ptr_array_add(locks, lock);
+}
+
+/* Requests `n` locks, "document 0" and so on, and returns when they are held, until the process
+ * exits. */
+static void
+bulk_hold(WebLocksManager *manager, guint n)
+{
+    static GPtrArray *locks;
+
+    locks = g_ptr_array_new();
+    for (guint i = 0; i < n; i++) {
+        g_autofree char *name = g_strdup_printf("document %u", i);
+
+        web_locks_manager_request_async(manager, name, NULL, NULL, on_held, locks);
+        while (i + 1 - locks->len >= AT_A_TIME)
+            g_main_context_iteration(NULL, TRUE);
+    }
+    while (locks->len < n)
+        g_main_context_iteration(NULL, TRUE);
+}
+
+/* Requests the contended lock `n` times, which is held, and returns when all requests wait.
+ * `on_granted` is the callback of each request. */
+static void
+bulk_wait(WebLocksManager *manager, guint n, GAsyncReadyCallback on_granted, gpointer data)
+{
+    for (guint i = 1; i <= n; i++) {
+        web_locks_manager_request_async(manager, BULK_NAME, NULL, NULL, on_granted, data);
+        if (i % AT_A_TIME == 0 || i == n)
+            bench_barrier(web_locks_manager_get_agent(manager));
+    }
+}
 
 /* ---- grants: each holder releases the name to the next request */
 

@@ -7,9 +7,8 @@ import contextlib
 
 from figures import CORES, Table
 from peers import available
-from stage import Bulk, Scene, Way, cores, measure_in_turns, run
+from stage import Bulk, Scene, Way, cores, measure_in_turns
 
-DEATH = 'client killed: next one has its lock'
 QUERY = 'Query'
 QUERY_CPU = 'Query, the service alone'
 CHROMIUM = 'Chromium: '
@@ -35,11 +34,6 @@ def query(held, row=QUERY):
     return f'{row}, {held:,} held'
 
 
-def death(settings, kind):
-    count = settings.count(10000, 500)
-    return f'{DEATH}, {count:,} held and {count:,} waiting, on {kind}'
-
-
 def declare(settings):
     smallest = sizes(settings)[0]
     table = Table('growth', 'Growth',
@@ -55,8 +49,6 @@ def declare(settings):
         table.row(pair(size), ('self', pair(smallest)))
     table.row(query(query_size(settings)))
     table.row(query(query_size(settings), QUERY_CPU))
-    for kind in settings.kinds:
-        table.row(death(settings, kind))
     for row in [*map(grant, sizes(settings)), query(query_size(settings))]:
         table.row(CHROMIUM + row, (row, 'self'))
     return table
@@ -116,18 +108,6 @@ def measure_queries(settings, table, which):
         measure_in_turns(settings, table, which, ways, settings.few_repetitions)
 
 
-def measure_deaths(settings, table, which):
-    count = settings.count(10000, 500)
-    ways = []
-    with contextlib.ExitStack() as stack:
-        for kind in settings.kinds:
-            scene = stack.enter_context(Scene(settings, kind))
-            row = death(settings, kind)
-            ways.append(Way(row, lambda row=row, scene=scene: {
-                row: run(settings, 'death', scene.address, count, count)['death']}))
-        measure_in_turns(settings, table, which, ways, settings.few_repetitions)
-
-
 def measure(settings, table):
     for which in CORES:
         with cores(which):
@@ -138,4 +118,3 @@ def measure(settings, table):
                     ways += chromium_ways(settings, chromium)
                 measure_in_turns(settings, table, which, ways, settings.few_repetitions)
             measure_queries(settings, table, which)
-            measure_deaths(settings, table, which)
