@@ -53,7 +53,6 @@ def parse_arguments():
     parser.add_argument('build', help='the build directory')
     parser.add_argument('--peers', action='store_true',
                         help='Chromium too, where it is installed')
-    parser.add_argument('--json', action='store_true', help='print JSON')
     parser.add_argument('--quick', action='store_true',
                         help='only see that all works, in less than a minute')
     parser.add_argument('--only', nargs='+', choices=MEASURES, default=(),
@@ -88,7 +87,7 @@ def main():
         report.targets = targets.all_targets(settings, report.tables)
     if arguments.write:
         write_page(report)
-    print(page.as_json(report) if arguments.json else page.markdown(report))
+    print(page.markdown(report))
     log(page.summary(report))
     return 1 if settings.failed else 0
 

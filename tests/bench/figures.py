@@ -30,10 +30,6 @@ class Figure:
     def show(self):
         return f'{number(self.median)} [{number(min(self.samples))}-{number(max(self.samples))}]'
 
-    def as_json(self):
-        return {'median': self.median, 'min': min(self.samples), 'max': max(self.samples),
-                'samples': self.samples}
-
 
 def number(value):
     """Three significant digits."""
@@ -61,8 +57,6 @@ class Table:
         self.unit = unit
         self.ratio_title = ratio
         self.rows = {}
-        # Files with pictures of it, if any: (path, text).
-        self.pictures = []
 
     def row(self, what, ratio_of=None):
         """Declares a row, in order; `self` as name of a row is this one."""
@@ -98,18 +92,6 @@ class Table:
         return [key for key in CORES
                 if any(key in row.figures for row in self.rows.values())]
 
-    def as_json(self):
-        rows = []
-        for row in self.filled_rows():
-            entry = {'what': row.what, 'ratio of': row.ratio_of}
-            for cores, figure in row.figures.items():
-                entry[cores] = figure.as_json()
-                ratio = self.row_ratio(row, cores)
-                if ratio:
-                    entry[f'ratio {cores}'] = ratio.as_json()
-            rows.append(entry)
-        return {'key': self.key, 'title': self.title, 'unit': self.unit, 'rows': rows}
-
 
 @dataclasses.dataclass
 class Target:
@@ -135,9 +117,3 @@ class Target:
 
     def show_limit(self):
         return f'{">=" if self.at_least else "<="} {number(self.limit)} {self.unit}'.rstrip()
-
-    def as_json(self):
-        return {'what': self.what, 'limit': self.limit, 'at least': self.at_least,
-                'unit': self.unit, 'met': self.met,
-                'figure': self.figure.as_json() if self.figure else None,
-                'bound': self.bound.as_json() if self.bound else None}

@@ -1,9 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The results as Markdown and as JSON."""
-
-import json
+"""The results as Markdown."""
 
 from figures import CORES
 
@@ -108,17 +106,6 @@ def markdown(report, pictures=()):
         lines += [f'- FAILED: {text}' for text in report.settings.failed]
         parts += ['## Not measured', '\n'.join(lines)]
     return '\n\n'.join(parts) + '\n'
-
-
-def as_json(report):
-    return json.dumps({
-        'machine': report.machine,
-        'quick': report.settings.quick,
-        'tables': [table.as_json() for table in report.tables.values()],
-        'targets': [target.as_json() for target in report.targets],
-        'skipped': report.settings.skipped,
-        'failed': report.settings.failed,
-    }, indent=2)
 
 
 def summary(report):
