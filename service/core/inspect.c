@@ -3,9 +3,9 @@
 
 #include "inspect.h"
 
-#include "agent.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
+#include "user-agent.h"
 
 static gboolean
 conflict(const LockRequest *a, const LockRequest *b)

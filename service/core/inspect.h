@@ -12,7 +12,7 @@
 #include <glib.h>
 
 #include "core-types.h"
-#include "lock-request.h"
+#include "lock-queue.h"
 
 /* How many conflicting locks and requests are considered for `blocked_by` of one entry. */
 #define INSPECT_BLOCKERS_MAX 64

@@ -3,9 +3,7 @@
 
 #include "lock-manager.h"
 
-#include "agent.h"
 #include "bus-names.h"
-#include "effects.h"
 #include "limit-accounts.h"
 #include "lock-queue.h"
 #include "name-hash.h"

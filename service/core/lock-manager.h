@@ -21,9 +21,8 @@
 #include <glib.h>
 
 #include "core-types.h"
-#include "effects.h"
 #include "inspect.h"
-#include "lock-request.h"
+#include "lock-queue.h"
 #include "lock-result.h"
 
 struct LockManager {

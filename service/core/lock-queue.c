@@ -3,13 +3,126 @@
 
 #include "lock-queue.h"
 
-#include "agent.h"
-#include "effects.h"
 #include "lock-manager.h"
-#include "lock-request.h"
 #include "permit.h"
 #include "principal.h"
 #include "user-agent.h"
+
+/* A burst may have 65,536 effects. If the array is larger than this, its memory is freed
+ * afterwards. */
+#define EFFECTS_KEPT 1024
+
+/* ---- requests */
+
+LockRequest *
+lock_request_new(Agent *agent, LockQueue *queue, const LockOptions *options)
+{
+    LockRequest *request = g_new0(LockRequest, 1);
+
+    request->refs = 1;
+    request->state = LOCK_REQUEST_PENDING;
+    request->mode = options->mode;
+    request->id = ++agent->last_id;
+    request->key = options->key;
+    request->why = options->why[0] != '\0' ? g_strdup(options->why) : NULL;
+    request->agent = agent_ref(agent);
+    request->queue = lock_queue_ref(queue);
+    request->in_queue.data = request;
+    request->in_agent.data = request;
+    request->in_manager.data = request;
+    return request;
+}
+
+LockRequest *
+lock_request_ref(LockRequest *request)
+{
+    request->refs++;
+    return request;
+}
+
+void
+lock_request_unref(LockRequest *request)
+{
+    if (--request->refs > 0)
+        return;
+
+    g_assert(request->state == LOCK_REQUEST_ENDED);
+    lock_queue_unref(request->queue);
+    agent_unref(request->agent);
+    g_free(request->why);
+    g_free(request);
+}
+
+/* All strings are in memory, so their sum can't overflow. */
+guint32
+lock_text_bytes(const char *bucket, const char *name, const char *why)
+{
+    gsize n_bytes = strlen(bucket) + strlen(name) + strlen(why);
+
+    return (guint32)MIN(n_bytes, G_MAXINT32);
+}
+
+guint32
+lock_request_get_text_bytes(const LockRequest *request)
+{
+    const LockQueue *queue = request->queue;
+
+    return lock_text_bytes(queue->manager->bucket, queue->name,
+                           request->why != NULL ? request->why : "");
+}
+
+gboolean
+lock_request_is_grantable(const LockRequest *request)
+{
+    const LockQueue *queue = request->queue;
+
+    if (queue->pending.head != &request->in_queue)
+        return FALSE;
+    if (queue->permit != NULL)
+        return permit_admits(queue, request->mode, request->sequence);
+    return lock_queue_admits(queue, request->mode);
+}
+
+/* ---- effects */
+
+void
+effects_append(Effects *effects, EffectKind kind, LockRequest *request)
+{
+    Effect effect = {kind, lock_request_ref(request)};
+
+    g_array_append_val(effects->list, effect);
+}
+
+guint
+effects_get_length(const Effects *effects)
+{
+    return effects->list->len;
+}
+
+const Effect *
+effects_get(const Effects *effects, guint index)
+{
+    g_assert(index < effects->list->len);
+    return &g_array_index(effects->list, Effect, index);
+}
+
+void
+effects_clear(Effects *effects)
+{
+    guint length = effects->list->len;
+
+    for (guint i = 0; i < length; i++)
+        lock_request_unref(g_array_index(effects->list, Effect, i).request);
+
+    if (length > EFFECTS_KEPT) {
+        g_array_unref(effects->list);
+        effects->list = g_array_new(FALSE, FALSE, sizeof(Effect));
+    } else {
+        g_array_set_size(effects->list, 0);
+    }
+}
+
+/* ---- queues */
 
 LockQueue *
 lock_queue_from_name(const char *name)

@@ -1,6 +1,122 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+/* The data of lock requests: a request [2.5] which, after the grant, is the lock [2.4]; the queue
+ * of one resource name; and the effects of operations. The operations are in lock-manager.h. */
+
+#pragma once
+
+#include <glib.h>
+
+#include "core-types.h"
+#include "lock-mode.h"
+#include "permit-mode.h"
+
+/* ---- requests */
+
+typedef enum {
+    LOCK_REQUEST_PENDING,
+    LOCK_REQUEST_HELD,
+    LOCK_REQUEST_ENDED,
+} LockRequestState;
+
+/* The standard's LockOptions [3.2], and the additional options timeout, why and key. */
+typedef struct {
+    LockMode mode;
+    gboolean if_available;
+    gboolean steal;
+    gboolean signal;    /* the caller has an AbortSignal; only used for checks */
+    guint32 timeout_ms; /* 0: none */
+    guint64 key;        /* chosen by the caller; 0: none */
+    const char *why;    /* "": none */
+} LockOptions;
+
+/* A request and its lock are one object, because they have one id from Request to Release, and a
+ * grant can then move it from one list to another without an allocation. `state` changes PENDING ->
+ * HELD -> ENDED or PENDING -> ENDED.
+ *
+ * A live request is in three lists, with a link for each: its queue's (`pending` or `held`), its
+ * agent's and its manager's. A pending request with a time-out is also in the deadlines. An ended
+ * request is in no list and is kept only by effects. A request owns references to its agent and its
+ * queue. */
+struct LockRequest {
+    guint refs;
+    LockRequestState state;
+    LockMode mode;
+    Undecided undecided : 16; /* only while pending, and only in a clustered bucket */
+    /* What service/state notes: it has changed in this turn; it has a record. */
+    gboolean is_noted : 8;
+    gboolean is_stored : 8;
+    guint64 id;         /* unique within the agent */
+    guint64 key;        /* unique among the agent's live requests; 0: none */
+    guint64 token;      /* the fencing token; 0 while pending */
+    guint64 sequence;   /* grows with each request of the bucket */
+    gint64 since_us;    /* monotonic; when the request entered `state` */
+    gint64 deadline_ms; /* monotonic; 0: none */
+    char *why;          /* NULL: none */
+    Agent *agent;
+    LockQueue *queue;
+    GList in_queue;
+    GList in_agent;
+    GList in_manager;
+    GSequenceIter *in_deadlines; /* NULL: it has no time-out */
+};
+
+/* Creates a pending request that is in no list yet. Returns a new reference. */
+LockRequest *lock_request_new(Agent *agent, LockQueue *queue, const LockOptions *options);
+LockRequest *lock_request_ref(LockRequest *request);
+
+void lock_request_unref(LockRequest *request);
+
+/* The number of text bytes that a request is charged for: its bucket, name and `why`. */
+guint32 lock_text_bytes(const char *bucket, const char *name, const char *why);
+guint32 lock_request_get_text_bytes(const LockRequest *request);
+
+/* [2.5] Whether this pending request can be granted: it is the first in its queue, its mode is
+ * compatible with the held locks, and the permit, if the queue has one, admits it. */
+gboolean lock_request_is_grantable(const LockRequest *request);
+
+/* ---- effects: what the core's operations have changed, as data
+ *
+ * An operation changes the state and appends effects; it never calls out. The caller reads the
+ * effects when the state is consistent, turns them into stored records and messages, and clears the
+ * list. Each effect owns a reference to its request, so that its agent, name and bucket still
+ * exist. */
+
+typedef enum {
+    EFFECT_WAITING, /* a new request has to wait */
+    EFFECT_GRANTED,
+    /* The following are the ends of requests and locks. */
+    EFFECT_RELEASED,
+    EFFECT_ABORTED,
+    EFFECT_STOLEN,
+    EFFECT_TIMED_OUT,
+    EFFECT_TERMINATED,
+    EFFECT_LOST,
+    EFFECT_UNAVAILABLE, /* an undecided request: see permit.h */
+    N_EFFECT_KINDS,
+} EffectKind;
+
+typedef struct {
+    EffectKind kind;
+    LockRequest *request; /* an owned reference */
+} Effect;
+
+struct Effects {
+    GArray *list; /* of Effect */
+};
+
+/* Takes a new reference to `request`. */
+void effects_append(Effects *effects, EffectKind kind, LockRequest *request);
+
+guint effects_get_length(const Effects *effects);
+const Effect *effects_get(const Effects *effects, guint index);
+
+/* Removes all effects. This usually drops the last references to requests that have ended. */
+void effects_clear(Effects *effects);
+
+/* ---- queues */
+
 /* One resource name of one bucket: its held locks and its lock request queue [2.5].
  *
  * `held` has either any number of shared locks or one exclusive lock. `pending` is in request
@@ -8,15 +124,6 @@
  * make it grantable processes the queue. A queue owns a reference to its manager, and is referenced
  * by its requests; it is in the manager's table as long as it exists. In a bucket that several
  * hosts share, it also has a permit (permit.h). */
-
-#pragma once
-
-#include <glib.h>
-
-#include "core-types.h"
-#include "effects.h"
-#include "lock-mode.h"
-
 struct LockQueue {
     guint refs;
     gboolean touched; /* in a list of queues to be processed */

@@ -24,8 +24,7 @@
 #include <glib.h>
 
 #include "core-types.h"
-#include "effects.h"
-#include "lock-request.h"
+#include "lock-queue.h"
 #include "permit-mode.h"
 
 /* How long an undecided request waits. */

@@ -3,10 +3,7 @@
 
 #include "user-agent.h"
 
-#include "agent.h"
 #include "lock-manager.h"
-#include "lock-queue.h"
-#include "lock-request.h"
 #include "principal.h"
 
 void
@@ -19,14 +16,15 @@ user_agent_init(UserAgent *user_agent, const Limits *limits)
     user_agent->total = limits_account_new_total();
     g_queue_init(&user_agent->agents);
     user_agent->deadlines = g_sequence_new(NULL);
-    effects_init(&user_agent->effects);
+    user_agent->effects.list = g_array_new(FALSE, FALSE, sizeof(Effect));
     user_agent->demands = g_ptr_array_new_with_free_func((GDestroyNotify)lock_queue_unref);
 }
 
 void
 user_agent_fini(UserAgent *user_agent)
 {
-    effects_fini(&user_agent->effects);
+    effects_clear(&user_agent->effects);
+    g_array_unref(user_agent->effects.list);
     g_ptr_array_unref(user_agent->demands);
     g_assert(user_agent->agents.length == 0);
     g_assert(g_hash_table_size(user_agent->principals) == 0);
@@ -205,4 +203,102 @@ void
 user_agent_retire_token(UserAgent *user_agent, guint64 token)
 {
     user_agent->token_clock = MAX(user_agent->token_clock, token);
+}
+
+/* ---- agents */
+
+Agent *
+agent_restore(Principal *principal, const char *client_id, guint64 last_id)
+{
+    Agent *agent = g_new0(Agent, 1);
+
+    limits_charge(principal->account, CHARGE_CLIENT, 1);
+    agent->refs = 1;
+    agent->principal = principal_ref(principal);
+    agent->client_id = g_strdup(client_id);
+    agent->last_id = last_id;
+    agent->in_user_agent.data = agent;
+    g_queue_push_tail_link(&principal->user_agent->agents, &agent->in_user_agent);
+    g_queue_init(&agent->requests);
+    agent->by_id = g_hash_table_new(g_int64_hash, g_int64_equal);
+    return agent;
+}
+
+LockResult
+agent_new(Principal *principal, const char *client_id, Agent **out_agent)
+{
+    LimitId limit;
+
+    if (!limits_admit(&principal->user_agent->limits, principal->account, CHARGE_CLIENT, 1, &limit))
+        return lock_result_limit(limit);
+    *out_agent = agent_restore(principal, client_id, 0);
+    return LOCK_RESULT_OK;
+}
+
+Agent *
+agent_ref(Agent *agent)
+{
+    agent->refs++;
+    return agent;
+}
+
+void
+agent_unref(Agent *agent)
+{
+    if (--agent->refs > 0)
+        return;
+
+    g_assert(agent->requests.length == 0);
+    limits_discharge(agent->principal->account, CHARGE_CLIENT, 1);
+    g_queue_unlink(&agent->principal->user_agent->agents, &agent->in_user_agent);
+    g_hash_table_unref(agent->by_id);
+    g_clear_pointer(&agent->by_key, g_hash_table_unref);
+    principal_unref(agent->principal);
+    g_free(agent->client_id);
+    g_free(agent);
+}
+
+LockRequest *
+agent_find_request(const Agent *agent, guint64 id)
+{
+    char *found = g_hash_table_lookup(agent->by_id, &id);
+
+    return found != NULL ? (LockRequest *)(found - G_STRUCT_OFFSET(LockRequest, id)) : NULL;
+}
+
+LockRequest *
+agent_find_key(const Agent *agent, guint64 key)
+{
+    char *found = NULL;
+
+    if (key != 0 && agent->by_key != NULL)
+        found = g_hash_table_lookup(agent->by_key, &key);
+    return found != NULL ? (LockRequest *)(found - G_STRUCT_OFFSET(LockRequest, key)) : NULL;
+}
+
+void
+agent_add_request(Agent *agent, LockRequest *request)
+{
+    g_queue_push_tail_link(&agent->requests, &request->in_agent);
+    g_hash_table_add(agent->by_id, &request->id);
+    if (request->key != 0) {
+        if (agent->by_key == NULL)
+            agent->by_key = g_hash_table_new(g_int64_hash, g_int64_equal);
+        g_hash_table_add(agent->by_key, &request->key);
+    }
+    limits_charge(agent->principal->account, CHARGE_REQUEST, 1);
+    limits_charge(agent->principal->account, CHARGE_TEXT_BYTE,
+                  lock_request_get_text_bytes(request));
+}
+
+void
+agent_remove_request(Agent *agent, LockRequest *request)
+{
+    g_queue_unlink(&agent->requests, &request->in_agent);
+    g_hash_table_remove(agent->by_id, &request->id);
+    if (request->key != 0)
+        g_hash_table_remove(agent->by_key, &request->key);
+    limits_discharge(agent->principal->account, CHARGE_REQUEST, 1);
+    limits_discharge(agent->principal->account, CHARGE_TEXT_BYTE,
+                     lock_request_get_text_bytes(request));
 }

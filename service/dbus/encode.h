@@ -9,7 +9,7 @@
 #pragma once
 
 #include "bus.h"
-#include "effects.h"
+#include "lock-queue.h"
 #include "lock-call.h"
 
 /* The channel of clients without a lock socket. */

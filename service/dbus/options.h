@@ -9,7 +9,7 @@
 #pragma once
 
 #include "inspect.h"
-#include "lock-request.h"
+#include "lock-queue.h"
 #include "sd-bus.h"
 
 /* Reads the options of Request, or those of Steal if `steal` is TRUE: then the option 'steal' is

@@ -53,14 +53,6 @@ sd_bus_source_prepare(GSource *source, int *timeout_ms)
     return FALSE;
 }
 
-static gboolean
-sd_bus_source_check(GSource *source)
-{
-    SdBusSource *self = (SdBusSource *)source;
-
-    return g_source_query_unix_fd(source, self->fd_tag) != 0;
-}
-
 /* A message handler may destroy the source. sd_bus_process() is called at least once, even if
  * may_read() is FALSE, since it also writes. */
 static int
@@ -98,7 +90,6 @@ sd_bus_source_finalize(GSource *source)
 
 static GSourceFuncs sd_bus_source_funcs = {
     .prepare = sd_bus_source_prepare,
-    .check = sd_bus_source_check,
     .dispatch = sd_bus_source_dispatch,
     .finalize = sd_bus_source_finalize,
 };

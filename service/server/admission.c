@@ -4,12 +4,11 @@
 #include "admission.h"
 
 #include "bus.h"
-#include "clock.h"
 #include "cluster.h"
 #include "credentials.h"
 #include "encode.h"
 #include "groups.h"
-#include "notifications.h"
+#include "operations.h"
 #include "packet-socket.h"
 #include "state.h"
 #include "watches.h"

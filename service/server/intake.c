@@ -4,9 +4,9 @@
 #include "intake.h"
 
 #include "admission.h"
+#include "bus-calls.h"
 #include "bus-names.h"
 #include "decode.h"
-#include "dispatch.h"
 #include "encode.h"
 #include "scheduler.h"
 #include "sleep.h"
@@ -73,7 +73,7 @@ take_call(Server *server, sd_bus_message *message, const LockCall *call)
         wait_for_identity(client, call);
     } else if (client->agent == NULL || may_serve_now(client, call)) {
         server->bus->served = message;
-        dispatch_call(client, &bus_channel, call);
+        bus_calls_serve(client, call);
         server->bus->served = NULL;
     }
 }

@@ -7,9 +7,8 @@
 
 #include "admission.h"
 #include "bus.h"
-#include "clock.h"
 #include "cluster-calls.h"
-#include "notifications.h"
+#include "operations.h"
 #include "scheduler.h"
 #include "watches.h"
 

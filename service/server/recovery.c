@@ -11,7 +11,7 @@
 #include "cluster.h"
 #include "encode.h"
 #include "lifecycle.h"
-#include "notifications.h"
+#include "operations.h"
 #include "state.h"
 
 /* ---- asking the bus */

@@ -6,14 +6,15 @@
 #include <poll.h>
 
 #include "admission.h"
+#include "bus-calls.h"
 #include "bus.h"
-#include "clock.h"
-#include "dispatch.h"
+#include "cluster-calls.h"
+#include "cluster.h"
 #include "encode.h"
-#include "late-replies.h"
-#include "notifications.h"
+#include "operations.h"
 #include "packet-socket.h"
 #include "principal.h"
+#include "state.h"
 #include "watches.h"
 
 /* The number of clients served in one turn; the number of calls per turn for a single client; and
@@ -39,7 +40,7 @@ end_malformed(Client *client)
 {
     g_debug("%s has sent a malformed packet", client->unique_name);
     clock_tick(client->server);
-    dispatch_replace_agent(client);
+    operations_replace_agent(client);
     packet_socket_close(client, PACKET_CLOSED_MALFORMED);
 }
 
@@ -51,7 +52,8 @@ serve_message(Client *client)
 
     switch (packet_socket_read(client, &call)) {
     case PACKET_READ_CALL:
-        dispatch_call(client, &socket_channel, &call);
+        operations_begin(client, &call);
+        operations_serve(client, &socket_channel, &call);
         return client->socket != NULL;
     case PACKET_READ_MALFORMED:
         end_malformed(client);
@@ -124,7 +126,7 @@ serve_deferred(Client *client, guint n_calls)
         if (call == NULL)
             return;
         turn_count_call(&server->turn, 0);
-        dispatch_call(client, &bus_channel, call);
+        bus_calls_serve(client, call);
         lock_call_free(call);
     }
 }
@@ -266,7 +268,7 @@ scheduler_end_all(Server *server)
         }
     }
     clock_tick(server);
-    late_replies_abort_all(server);
+    cluster_calls_abort_undecided(server);
     notify_effects(server);
 }
 
@@ -295,10 +297,35 @@ may_run_clients(const Server *server)
 }
 
 static void
-end_turn(Server *server)
+write_demands(const Server *server)
 {
+    cluster_write_demands(server->cluster);
+    if (server->state != NULL)
+        state_note_deadline(server->state, cluster_get_deadline_us(server->cluster));
+}
+
+static void
+commit(gpointer data)
+{
+    Server *server = data;
+
+    if (!server_is_serving(server)) /* the restored agents have no clients yet */
+        return;
+    notify_effects(server);
+    if (server->cluster != NULL)
+        write_demands(server);
+    if (server->state != NULL)
+        state_commit(server->state);
+}
+
+void
+scheduler_end_turn(Server *server)
+{
+    gint64 next_ms;
+
     turn_end(&server->turn);
-    clock_arm(server);
+    next_ms = user_agent_get_next_deadline_ms(&server->user_agent);
+    g_source_set_ready_time(server->scheduler, next_ms < 0 ? -1 : next_ms * 1000);
 }
 
 /* In a turn of its own, so that the sockets have theirs. */
@@ -312,7 +339,7 @@ run_clients(Server *server)
         return;
     for (; n_clients > 0 && turn->runnable.length > 0 && !turn_is_full(turn); n_clients--)
         run_client(turn_take_runnable(turn));
-    end_turn(server);
+    scheduler_end_turn(server);
 }
 
 /* Returns the number of calls for each of `n_clients` clients. */
@@ -355,7 +382,7 @@ bus_is_quiet(const Server *server)
 static int
 get_busy_wait_ms(const Server *server, gint64 now_us)
 {
-    gint64 due_us = g_source_get_ready_time(server->deadline_source);
+    gint64 due_us = g_source_get_ready_time(server->scheduler);
 
     return due_us < 0 ? BUSY_WAIT_MS : (int)CLAMP((due_us - now_us) / 1000, 0, BUSY_WAIT_MS);
 }
@@ -376,8 +403,8 @@ serve_busy_sockets(Server *server)
     packet_sockets_add_other_fd(server->sockets, bus_fd);
     while (server->turn.runnable.length == 0 && bus_is_quiet(server) && now_us < until_us &&
            serve_sockets(server, get_busy_wait_ms(server, now_us))) {
-        end_turn(server);
-        if (packet_sockets_is_other_ready(server->sockets))
+        scheduler_end_turn(server);
+        if (server->sockets->is_other_ready)
             break;
         now_us = g_get_monotonic_time();
     }
@@ -393,7 +420,15 @@ scheduler_prepare(GSource *source, int *timeout_ms)
     const Server *server = ((Scheduler *)source)->server;
 
     *timeout_ms = -1;
-    return may_run_clients(server) || packet_sockets_has_more(server->sockets);
+    return may_run_clients(server) || server->sockets->to_visit.length > 0;
+}
+
+static gboolean
+is_deadline_over(const Server *server)
+{
+    gint64 due_us = g_source_get_ready_time(server->scheduler);
+
+    return due_us >= 0 && due_us <= g_get_monotonic_time();
 }
 
 static gboolean
@@ -401,9 +436,11 @@ scheduler_dispatch(GSource *source, GSourceFunc callback, gpointer user_data)
 {
     Server *server = ((Scheduler *)source)->server;
 
+    if (is_deadline_over(server))
+        clock_tick(server);
     run_clients(server);
     if (serve_sockets(server, 0)) {
-        end_turn(server);
+        scheduler_end_turn(server);
         serve_busy_sockets(server);
     }
     return G_SOURCE_CONTINUE;
@@ -419,9 +456,10 @@ scheduler_start(Server *server)
 {
     GSource *source = g_source_new(&scheduler_funcs, sizeof(Scheduler));
 
+    turn_init(&server->turn, commit, server);
     ((Scheduler *)source)->server = server;
-    g_source_set_static_name(source, "lock sockets and runnable clients");
-    g_source_add_unix_fd(source, packet_sockets_get_fd(server->sockets), G_IO_IN);
+    g_source_set_static_name(source, "lock sockets, runnable clients and time-outs");
+    g_source_add_unix_fd(source, server->sockets->epoll_fd, G_IO_IN);
     /* The source does not recurse; but without this GLib removes the descriptor from the poll set
      * and adds it again at each dispatch. */
     g_source_set_can_recurse(source, TRUE);

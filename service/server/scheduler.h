@@ -23,6 +23,10 @@
 void scheduler_start(Server *server);
 void scheduler_stop(Server *server);
 
+/* Ends a turn: commits the changes of the core to the store, and sends the output. Sets the timer
+ * for the next time-out of a request; nothing depends on when that is served (operations.h). */
+void scheduler_end_turn(Server *server);
+
 /* Serves the packets that are in the client's lock socket, before a call on the bus. Returns FALSE
  * if some are left, because there are too many for one turn; then the call has to be deferred. */
 gboolean scheduler_serve_before(Client *client);

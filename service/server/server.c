@@ -6,14 +6,11 @@
 #include <stdlib.h>
 
 #include "admission.h"
-#include "clock.h"
 #include "cluster-calls.h"
 #include "cluster.h"
 #include "intake.h"
-#include "late-replies.h"
 #include "lifecycle.h"
 #include "name-owner-changes.h"
-#include "notifications.h"
 #include "packet-socket.h"
 #include "scheduler.h"
 #include "sd-bus-source.h"
@@ -23,34 +20,12 @@
 
 /* ---- turns */
 
-static void
-write_demands(const Server *server)
-{
-    cluster_write_demands(server->cluster);
-    if (server->state != NULL)
-        state_note_deadline(server->state, cluster_get_deadline_us(server->cluster));
-}
-
-static void
-commit(gpointer data)
-{
-    Server *server = data;
-
-    if (!server_is_serving(server)) /* the restored agents have no clients yet */
-        return;
-    notify_effects(server);
-    if (server->cluster != NULL)
-        write_demands(server);
-    if (server->state != NULL)
-        state_commit(server->state);
-}
-
 void
 server_end_turn(Server *server)
 {
     if (outbox_is_backed_up(&server->bus->outbox))
         turn_add_output(&server->bus->outbox.output, 0); /* queued messages may be sendable again */
-    turn_end(&server->turn);
+    scheduler_end_turn(server);
     if (server->state != NULL)
         state_compact(server->state);
     flow_controls_send_pings(&server->bus->flow);
@@ -58,7 +33,6 @@ server_end_turn(Server *server)
         ownership_release_name(server);
     if (server->stage == SERVER_DRAINING)
         lifecycle_end_turn(server);
-    clock_arm(server);
 }
 
 /* ---- running */
@@ -122,15 +96,12 @@ server_new(sd_bus *bus, const Limits *limits, const ServerOptions *options)
     server_init(server, limits);
     server->client_free = admission_free_client;
     server->verbose = g_log_get_debug_enabled();
-    turn_init(&server->turn, commit, server);
     server->bus = g_new0(Bus, 1);
     bus_init(server->bus, bus, server);
     server->sockets = packet_sockets_new(server);
     server->watches = watches_new();
-    server->late_replies = late_replies_new();
     server->lifecycle = lifecycle_new(options->idle_exit_secs);
     server->ownership = ownership_new(&options->ownership);
-    clock_start(server);
     scheduler_start(server);
     return server;
 }
@@ -166,10 +137,8 @@ server_free(Server *server)
     ownership_free(server->ownership);
     g_clear_pointer(&server->state, state_free);
     sleep_free(server);
-    cluster_calls_fini(server);
     end_requests(server);
-    late_replies_free(server->late_replies);
-    clock_stop(server);
+    cluster_calls_fini(server);
     server_fini(server);
     packet_sockets_free(server->sockets);
     bus_fini(server->bus);

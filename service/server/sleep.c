@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "bus-names.h"
-#include "clock.h"
 #include "cluster.h"
+#include "operations.h"
 
 #define LOGIND_NAME      "org.freedesktop.login1"
 #define LOGIND_PATH      "/org/freedesktop/login1"

@@ -162,8 +162,6 @@ watches_notify(Server *server, const Effect *effect, const Client *notified)
     const LockManager *manager = effect->request->queue->manager;
     GList *of_bucket;
 
-    if (server->watches->n_watches == 0)
-        return;
     of_bucket = get_watches(server, manager);
     for (GList *link = of_bucket; link != NULL; link = link->next) {
         Watch *watch = link->data;

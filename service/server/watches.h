@@ -19,7 +19,7 @@
 
 #include "client.h"
 #include "core-types.h"
-#include "effects.h"
+#include "lock-queue.h"
 #include "lock-result.h"
 
 typedef struct {
@@ -46,7 +46,8 @@ LockResult watches_set(Client *client, LockManager *manager, gboolean enable);
 void watches_remove_client(Client *client);
 
 /* Sends the signal of an effect to the watchers of its bucket, or counts it as dropped. Leaves out
- * `notified`, the client that has already received it as the owner of the request. */
+ * `notified`, the client that has already received it as the owner of the request. Nothing to do
+ * if there is no watch. */
 void watches_notify(Server *server, const Effect *effect, const Client *notified);
 
 /* Sends `Missed` for dropped signals, if the client has read enough. */

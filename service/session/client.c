@@ -41,12 +41,6 @@ server_fini(Server *server)
     user_agent_fini(&server->user_agent);
 }
 
-gboolean
-server_is_serving(const Server *server)
-{
-    return server->stage != SERVER_STARTING && server->stage != SERVER_ENDED;
-}
-
 Client *
 server_find_client(const Server *server, const char *unique_name)
 {

@@ -13,7 +13,6 @@
 
 #include <glib.h>
 
-#include "agent.h"
 #include "call-queue.h"
 #include "lock-call.h"
 #include "turn.h"
@@ -24,7 +23,6 @@ typedef struct Bus Bus;
 typedef struct Cluster Cluster;
 typedef struct ClusterCalls ClusterCalls;
 typedef struct FlowControl FlowControl;
-typedef struct LateReplies LateReplies;
 typedef struct Lifecycle Lifecycle;
 typedef struct Ownership Ownership;
 typedef struct PacketSocket PacketSocket;
@@ -60,10 +58,8 @@ struct Server {
     Lifecycle *lifecycle; /* these: of server/ */
     Ownership *ownership;
     Watches *watches;
-    LateReplies *late_replies;
     ClusterCalls *cluster_calls; /* NULL if `cluster` is */
     Sleep *sleep;                /* NULL if `cluster` is */
-    GSource *deadline_source;    /* a timer for the next time-out of a request */
     GSource *scheduler;          /* see scheduler.h */
     GSource *bus_source;
 
@@ -98,7 +94,11 @@ void server_init(Server *server, const Limits *limits);
 void server_fini(Server *server);
 
 /* Whether calls are served: from the end of the start to the end of the service. */
-gboolean server_is_serving(const Server *server);
+static inline gboolean
+server_is_serving(const Server *server)
+{
+    return server->stage != SERVER_STARTING && server->stage != SERVER_ENDED;
+}
 
 Client *server_find_client(const Server *server, const char *unique_name);
 

@@ -9,11 +9,13 @@
 
 #pragma once
 
+#include <string.h>
+
 #include <glib.h>
 
-#include "effects.h"
+#include "bus-names.h"
 #include "inspect.h"
-#include "lock-request.h"
+#include "lock-queue.h"
 #include "lock-result.h"
 #include "principal.h"
 
@@ -101,6 +103,14 @@ gboolean lock_call_changes_nothing(const LockCall *call);
 
 /* Whether the call is made by an agent: only then its client has to be identified. */
 gboolean lock_call_needs_agent(const LockCall *call);
+
+/* Whether the call is about a bucket that several machines share. */
+static inline gboolean
+lock_call_is_clustered(const LockCall *call)
+{
+    return call->bucket != NULL &&
+           strncmp(call->bucket, BUS_CLUSTER_PREFIX, strlen(BUS_CLUSTER_PREFIX)) == 0;
+}
 
 /* Returns a static name for the log. */
 const char *lock_call_get_name(const LockCall *call);

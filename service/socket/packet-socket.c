@@ -11,9 +11,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "bus-names.h"
+#include "bus-string.h"
 #include "lock-manager.h"
-#include "packet-codec.h"
 
 /* The send buffer of the service's end, which the kernel doubles. It bounds the kernel memory for a
  * client that does not read. */
@@ -26,17 +26,8 @@
 
 #define EVENTS_MAX 64
 
-struct PacketSockets {
-    Server *server; /* borrowed */
-    int epoll_fd;
-    gboolean is_other_ready;
-    GQueue to_visit;        /* of PacketSocket, by PacketSocket.in_to_visit; served from the head */
-    PacketSocket *receiver; /* the socket whose packet is in `buffer`, or NULL */
-    GString *bucket;        /* strings of the last REQUEST that was read */
-    GString *name;
-    GString *why;
-    guint64 buffer[PACKET_BYTES_MAX / sizeof(guint64)];
-};
+/* Entries per LIVE message, whose size is then 16 KiB. */
+#define LIVE_ENTRIES_MAX 682u
 
 struct PacketSocket {
     TurnOutput output;
@@ -66,9 +57,7 @@ packet_sockets_new(Server *server)
     PacketSockets *self = g_new0(PacketSockets, 1);
 
     self->server = server;
-    self->bucket = g_string_new(NULL);
-    self->name = g_string_new(NULL);
-    self->why = g_string_new(NULL);
+    self->texts = g_string_new(NULL);
     g_queue_init(&self->to_visit);
     self->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (self->epoll_fd < 0)
@@ -81,22 +70,8 @@ packet_sockets_free(PacketSockets *self)
 {
     g_assert(g_queue_is_empty(&self->to_visit));
     close(self->epoll_fd);
-    g_string_free(self->bucket, TRUE);
-    g_string_free(self->name, TRUE);
-    g_string_free(self->why, TRUE);
+    g_string_free(self->texts, TRUE);
     g_free(self);
-}
-
-int
-packet_sockets_get_fd(const PacketSockets *self)
-{
-    return self->epoll_fd;
-}
-
-gboolean
-packet_sockets_has_more(const PacketSockets *self)
-{
-    return !g_queue_is_empty((GQueue *)&self->to_visit);
 }
 
 /* ---- sending */
@@ -137,15 +112,6 @@ drop_output(PacketSocket *self)
     self->is_blocked = FALSE;
 }
 
-/* The kernel has accepted all output: what was not done meanwhile is done now. */
-static void
-on_accepted(PacketSocket *self)
-{
-    if (self->rest != NULL)
-        visit(self);
-    turn_make_runnable(&self->all->server->turn, self->client);
-}
-
 /* Sends as much of `out` as the kernel accepts. */
 static void
 flush(TurnOutput *output)
@@ -175,36 +141,114 @@ flush(TurnOutput *output)
     }
     drop_output(self);
     wait_for(self, EPOLLIN);
-    if (was_blocked)
-        on_accepted(self);
+    if (!was_blocked)
+        return;
+    /* What was not done meanwhile is done now. */
+    if (self->rest != NULL)
+        visit(self);
+    turn_make_runnable(output->turn, self->client);
 }
 
-static void
-put(PacketSocket *self, gsize n_bytes)
+/* ---- encoding */
+
+/* The errors of results below LOCK_RESULT_LIMIT; an ANSWER never waits for a decision of a cluster.
+ */
+static const PacketError errors[LOCK_RESULT_LIMIT] = {
+    [LOCK_RESULT_OK] = PACKET_ERROR_NONE,
+    [LOCK_RESULT_UNAVAILABLE] = PACKET_ERROR_NONE,
+    [LOCK_RESULT_SHUTTING_DOWN] = PACKET_ERROR_INVALID_STATE,
+    [LOCK_RESULT_UNIDENTIFIED] = PACKET_ERROR_INVALID_STATE,
+    [LOCK_RESULT_NO_LOOKUP] = PACKET_ERROR_LIMITS_EXCEEDED,
+    [LOCK_RESULT_NOT_CARRIABLE] = PACKET_ERROR_INVALID_ARGS,
+    [LOCK_RESULT_NO_CLUSTER] = PACKET_ERROR_NOT_SUPPORTED,
+    [LOCK_RESULT_NO_ACCESS] = PACKET_ERROR_SECURITY,
+    [LOCK_RESULT_NO_HOST_NAME] = PACKET_ERROR_INVALID_ARGS,
+    [LOCK_RESULT_NAME_RESERVED] = PACKET_ERROR_NOT_SUPPORTED,
+    [LOCK_RESULT_STEAL_IF_AVAILABLE] = PACKET_ERROR_NOT_SUPPORTED,
+    [LOCK_RESULT_STEAL_NOT_EXCLUSIVE] = PACKET_ERROR_NOT_SUPPORTED,
+    [LOCK_RESULT_SIGNAL_STEAL_OR_IF_AVAILABLE] = PACKET_ERROR_NOT_SUPPORTED,
+    [LOCK_RESULT_TIMEOUT_IF_AVAILABLE] = PACKET_ERROR_INVALID_ARGS,
+    [LOCK_RESULT_KEY_MISMATCH] = PACKET_ERROR_INVALID_ARGS,
+    [LOCK_RESULT_NOT_HELD] = PACKET_ERROR_NOT_HELD,
+    [LOCK_RESULT_UNDECIDED] = PACKET_ERROR_INVALID_STATE,
+    [LOCK_RESULT_UNREACHED] = PACKET_ERROR_INVALID_STATE,
+    [LOCK_RESULT_NO_ROOM] = PACKET_ERROR_LIMITS_EXCEEDED,
+};
+
+static PacketState
+get_state(const LockRequest *request)
 {
-    turn_add_output(&self->output, n_bytes);
+    if (request == NULL)
+        return PACKET_STATE_NONE;
+    return request->state == LOCK_REQUEST_HELD ? PACKET_STATE_HELD : PACKET_STATE_WAITS;
 }
 
 static void
 reply(Client *client, const LockCall *call, const LockReply *lock_reply)
 {
     PacketSocket *self = client->socket;
+    const LockRequest *request = lock_reply->request;
+    const gboolean is_limit = lock_reply->result >= LOCK_RESULT_LIMIT;
+    const PacketAnswer answer = {
+        .head.serial = call->serial,
+        .error = is_limit ? PACKET_ERROR_LIMITS_EXCEEDED : errors[lock_reply->result],
+        .limit = is_limit ? lock_reply->result - LOCK_RESULT_LIMIT + 1 : 0,
+        .token = request != NULL ? request->token : 0,
+        .state = (guint8)get_state(request),
+        .aborted = lock_reply->aborted ? 1 : 0,
+    };
 
     if (self == NULL || self->is_muted || !call->wants_reply)
         return;
-    encode_packet_reply(self->out, call, lock_reply);
-    put(self, sizeof(PacketAnswer));
+    packet_write_answer(self->out, &answer);
+    turn_add_output(&self->output, sizeof answer);
 }
 
 static void
 event(Client *client, const Effect *effect)
 {
+    static const PacketReason reasons[N_EFFECT_KINDS] = {
+        [EFFECT_STOLEN] = PACKET_REASON_STOLEN,
+        [EFFECT_TIMED_OUT] = PACKET_REASON_TIMEOUT,
+        [EFFECT_TERMINATED] = PACKET_REASON_TERMINATED,
+        [EFFECT_LOST] = PACKET_REASON_LOST,
+        [EFFECT_UNAVAILABLE] = PACKET_REASON_UNAVAILABLE,
+    };
+    const LockRequest *request = effect->request;
     PacketSocket *self = client->socket;
 
     if (self->is_muted)
         return;
-    encode_packet_effect(self->out, effect);
-    put(self, sizeof(PacketEnded));
+    if (effect->kind == EFFECT_GRANTED)
+        packet_write_granted(self->out, request->key, request->token);
+    else
+        packet_write_ended(self->out, request->key, reasons[effect->kind]);
+    turn_add_output(&self->output, sizeof(PacketEnded));
+}
+
+/* Writes all live requests of the agent. */
+static void
+write_live(GByteArray *out, const Agent *agent, gint64 now_ms)
+{
+    PacketLiveEntry entries[LIVE_ENTRIES_MAX];
+    guint n = 0;
+
+    for (const GList *link = agent->requests.head; link != NULL; link = link->next) {
+        const LockRequest *request = link->data;
+        const gint64 left_ms = CLAMP(request->deadline_ms - now_ms, 1, G_MAXUINT32);
+
+        if (n == LIVE_ENTRIES_MAX) {
+            packet_write_live(out, entries, n, TRUE);
+            n = 0;
+        }
+        entries[n++] = (PacketLiveEntry){
+            .key = request->key,
+            .token = request->token,
+            .time_left_ms = request->deadline_ms != 0 ? (guint32)left_ms : 0,
+            .state = get_state(request),
+        };
+    }
+    packet_write_live(out, entries, n, FALSE);
 }
 
 static gboolean
@@ -240,12 +284,6 @@ packet_sockets_remove_other_fd(PacketSockets *self, int fd)
     epoll_ctl(self->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-gboolean
-packet_sockets_is_other_ready(const PacketSockets *self)
-{
-    return self->is_other_ready;
-}
-
 guint
 packet_sockets_wait(PacketSockets *self, Client **clients, guint max, int timeout_ms)
 {
@@ -268,7 +306,8 @@ packet_sockets_wait(PacketSockets *self, Client **clients, guint max, int timeou
             continue;
         }
         if (socket->is_blocked)
-            put(socket, 0); /* `out` may have something that is not stored yet */
+            turn_add_output(&socket->output,
+                            0); /* `out` may have something that is not stored yet */
         else if (socket->in_to_visit.data == NULL)
             clients[n_clients++] = socket->client;
     }
@@ -323,18 +362,71 @@ receive(PacketSocket *self)
     return PACKET_READ_CALL;
 }
 
+/* All strings are later sent in signals and replies on the bus. */
+static gboolean
+are_texts_valid(const LockCall *call)
+{
+    return call->bucket[0] != '\0' && strlen(call->bucket) <= BUS_BUCKET_BYTES_MAX &&
+           bus_string_is_valid(call->bucket) && bus_string_is_valid(call->name) &&
+           bus_string_is_valid(call->options.why);
+}
+
+/* Copies a string, which is not terminated in the packet, behind those before it. There is room. */
+static const char *
+copy_text(GString *texts, const char *text, gsize length)
+{
+    const gsize position = texts->len;
+
+    g_string_append_len(texts, text, (gssize)length);
+    g_string_append_c(texts, '\0');
+    return texts->str + position;
+}
+
 static void
-read_request(PacketSockets *self, const PacketRequest *message, LockCall *out_call)
+decode_request(GString *texts, const PacketRequest *message, LockCall *call)
 {
     const char *name = message->text + message->bucket_length, *why = name + message->name_length;
 
-    g_string_truncate(self->bucket, 0);
-    g_string_truncate(self->name, 0);
-    g_string_truncate(self->why, 0);
-    g_string_append_len(self->bucket, message->text, message->bucket_length);
-    g_string_append_len(self->name, name, message->name_length);
-    g_string_append_len(self->why, why, message->why_length);
-    decode_packet_request(message, self->bucket->str, self->name->str, self->why->str, out_call);
+    g_string_set_size(texts, message->head.size);
+    g_string_truncate(texts, 0);
+    call->kind = LOCK_CALL_REQUEST;
+    call->bucket = copy_text(texts, message->text, message->bucket_length);
+    call->name = copy_text(texts, name, message->name_length);
+    call->key = message->key;
+    call->options = (LockOptions){
+        .mode = (LockMode)message->mode,
+        .if_available = (message->options & PACKET_OPTION_IF_AVAILABLE) != 0,
+        .steal = (message->options & PACKET_OPTION_STEAL) != 0,
+        .signal = (message->options & PACKET_OPTION_SIGNAL) != 0,
+        .timeout_ms = message->timeout_ms,
+        .key = message->key,
+        .why = copy_text(texts, why, message->why_length),
+    };
+    if (!are_texts_valid(call))
+        call->refusal_name = BUS_ERROR_INVALID_ARGS;
+}
+
+static void
+decode(GString *texts, const PacketHead *head, LockCall *out_call)
+{
+    static const LockCallKind kinds[] = {
+        [PACKET_RELEASE] = LOCK_CALL_RELEASE,
+        [PACKET_ABORT] = LOCK_CALL_ABORT,
+        [PACKET_SYNC] = LOCK_CALL_SYNC,
+        [PACKET_END] = LOCK_CALL_END,
+    };
+
+    *out_call = (LockCall){
+        .wants_reply = (head->flags & PACKET_FLAG_NO_ANSWER) == 0,
+        .serial = head->serial,
+    };
+    if (head->kind == PACKET_REQUEST) {
+        decode_request(texts, (const PacketRequest *)head, out_call);
+        return;
+    }
+    out_call->kind = kinds[head->kind];
+    if (head->kind == PACKET_RELEASE || head->kind == PACKET_ABORT)
+        out_call->key = ((const PacketKey *)head)->key;
 }
 
 /* Whether all messages of the current packet have been read, or there is no packet. */
@@ -365,10 +457,7 @@ packet_socket_read(Client *client, LockCall *out_call)
     if (head == NULL)
         return PACKET_READ_MALFORMED;
     turn_count_call(self->output.turn, head->size);
-    if (head->kind == PACKET_REQUEST)
-        read_request(self->all, (const PacketRequest *)head, out_call);
-    else
-        decode_packet_other(head, out_call);
+    decode(self->all->texts, head, out_call);
     return PACKET_READ_CALL;
 }
 
@@ -447,33 +536,21 @@ packet_socket_is_at(const Client *client, guint64 position)
 
 /* ---- opening and closing */
 
-static gboolean
-make_pair(int fds[2])
-{
-    const int kernel_bytes = KERNEL_BYTES;
-
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
-        return FALSE;
-    if (setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &kernel_bytes, sizeof kernel_bytes) == 0)
-        return TRUE;
-    close(fds[0]);
-    close(fds[1]);
-    return FALSE;
-}
-
 gboolean
 packet_socket_open(PacketSockets *all, Client *client, int *out_fd)
 {
+    const int kernel_bytes = KERNEL_BYTES;
     PacketSocket *self;
     struct epoll_event event = {.events = EPOLLIN};
     int fds[2];
 
     g_assert(client->socket == NULL);
-    if (!make_pair(fds))
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
         return FALSE;
     self = g_new0(PacketSocket, 1);
     event.data.ptr = self;
-    if (epoll_ctl(all->epoll_fd, EPOLL_CTL_ADD, fds[0], &event) < 0) {
+    if (setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &kernel_bytes, sizeof kernel_bytes) < 0 ||
+        epoll_ctl(all->epoll_fd, EPOLL_CTL_ADD, fds[0], &event) < 0) {
         close(fds[0]);
         close(fds[1]);
         g_free(self);
@@ -489,8 +566,8 @@ packet_socket_open(PacketSockets *all, Client *client, int *out_fd)
     client->socket = self;
     client->socket_barrier = 0; /* from now on a position in this socket */
     client->channel = &socket_channel;
-    encode_packet_live(self->out, client->agent, all->server->user_agent.now_us);
-    put(self, self->out->len);
+    write_live(self->out, client->agent, all->server->user_agent.now_us / 1000);
+    turn_add_output(&self->output, self->out->len);
     *out_fd = fds[1];
     return TRUE;
 }
@@ -508,7 +585,7 @@ packet_socket_close(Client *client, PacketClosedReason reason)
         setsockopt(self->fd, SOL_SOCKET, SO_SNDBUF, &last_bytes, sizeof last_bytes);
         if (reason != 0)
             packet_write_closed(self->out, reason);
-        put(self, sizeof(PacketClosed));
+        turn_add_output(&self->output, sizeof(PacketClosed));
         turn_flush(self->output.turn);
     }
     turn_remove_output(&self->output);

@@ -25,7 +25,15 @@
 #include "client.h"
 #include "packet.h"
 
-typedef struct PacketSockets PacketSockets;
+struct PacketSockets {
+    Server *server;          /* borrowed */
+    int epoll_fd;            /* readable when a socket has an event */
+    gboolean is_other_ready; /* another descriptor was, at the last wait */
+    GQueue to_visit;        /* of PacketSocket, by PacketSocket.in_to_visit; served from the head */
+    PacketSocket *receiver; /* the socket whose packet is in `buffer`, or NULL */
+    GString *texts;         /* bucket, name and `why` of the last REQUEST that was read */
+    guint64 buffer[PACKET_BYTES_MAX / sizeof(guint64)];
+};
 
 /* The channel of clients with an open socket. */
 extern const Channel socket_channel;
@@ -35,18 +43,10 @@ PacketSockets *packet_sockets_new(Server *server);
 /* All sockets must be closed. */
 void packet_sockets_free(PacketSockets *self);
 
-/* Returns the epoll descriptor, which is readable when a socket has an event. Borrowed. */
-int packet_sockets_get_fd(const PacketSockets *self);
-
-/* Whether a socket has messages left that were received in an earlier turn. */
-gboolean packet_sockets_has_more(const PacketSockets *self);
-
 /* Makes packet_sockets_wait() also wait for another descriptor to become readable, until it is
- * removed or closed. packet_sockets_is_other_ready() returns whether one was readable at the last
- * wait. */
+ * removed or closed: see `is_other_ready`. */
 void packet_sockets_add_other_fd(PacketSockets *self, int fd);
 void packet_sockets_remove_other_fd(PacketSockets *self, int fd);
-gboolean packet_sockets_is_other_ready(const PacketSockets *self);
 
 /* Gets up to `max` clients whose sockets are readable or have unserved messages. Waits up to
  * `timeout_ms` for one, or for another descriptor. Also sends waiting output to sockets that have

@@ -9,8 +9,8 @@
 
 #include <glib.h>
 
-#include "agent.h"
-#include "lock-request.h"
+#include "user-agent.h"
+#include "lock-queue.h"
 #include "principal.h"
 
 typedef enum {

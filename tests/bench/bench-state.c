@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "service/core/agent.h"
+#include "service/core/user-agent.h"
 #include "service/core/lock-manager.h"
 #include "service/core/principal.h"
 #include "service/state/state.h"

@@ -137,7 +137,7 @@ report_effects(SimService *service)
     effects_clear(effects);
 }
 
-/* ---- turns, as in server/clock.c and server/server.c */
+/* ---- turns, as in server/operations.c and server/scheduler.c */
 
 static void
 tick(gpointer data)

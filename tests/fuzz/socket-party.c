@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "service/core/lock-request.h"
+#include "service/core/lock-queue.h"
 
 /* A call that was sent. */
 typedef struct {

@@ -11,7 +11,7 @@
 #include <gio/gio.h>
 
 #include "common/packet.h"
-#include "service/core/agent.h"
+#include "service/core/user-agent.h"
 
 typedef struct {
     char name[16]; /* its unique name; another one after each reconnection */

@@ -336,7 +336,7 @@ check_empty(const SocketWorld *world)
     g_assert_cmpuint(server->user_agent.agents.length, ==, 0);
     g_assert_cmpuint(g_hash_table_size(server->user_agent.total->by_uid), ==, 0);
     g_assert_cmpuint(g_hash_table_size(server->user_agent.principals), ==, 0);
-    g_assert_false(packet_sockets_has_more(world->server->sockets));
+    g_assert_false(world->server->sockets->to_visit.length > 0);
 }
 
 void

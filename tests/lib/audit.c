@@ -3,11 +3,10 @@
 
 #include "tests/lib/audit.h"
 
-#include "service/core/agent.h"
-#include "service/core/lock-manager.h"
-#include "service/core/lock-request.h"
-#include "service/core/principal.h"
 #include "service/core/user-agent.h"
+#include "service/core/lock-manager.h"
+#include "service/core/lock-queue.h"
+#include "service/core/principal.h"
 
 static guint32 *
 get_sums(const Audit *audit, LimitsAccount *account)

@@ -15,12 +15,10 @@
 
 #include <glib.h>
 
-#include "service/core/agent.h"
+#include "service/core/user-agent.h"
 #include "service/core/lock-manager.h"
 #include "service/core/lock-queue.h"
-#include "service/core/lock-request.h"
 #include "service/core/principal.h"
-#include "service/core/user-agent.h"
 
 #define FIXTURE_AGENTS       6
 #define FIXTURE_BUCKET       "default"

@@ -15,7 +15,7 @@
 
 #include "common/lock-mode.h"
 #include "common/permit-mode.h"
-#include "service/core/effects.h"
+#include "service/core/lock-queue.h"
 #include "service/core/lock-result.h"
 
 /* A lock manager is the pair of a principal and a bucket. */

@@ -3,10 +3,9 @@
 
 #include <string.h>
 
-#include "service/core/agent.h"
 #include "service/core/lock-manager.h"
 #include "service/core/lock-queue.h"
-#include "service/core/lock-request.h"
+#include "service/core/user-agent.h"
 #include "tests/lib/audit.h"
 #include "tests/unit/lock-world-private.h"
 

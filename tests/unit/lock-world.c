@@ -4,10 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "service/core/agent.h"
 #include "service/core/lock-manager.h"
 #include "service/core/lock-queue.h"
-#include "service/core/lock-request.h"
+#include "service/core/user-agent.h"
 #include "tests/unit/lock-world-private.h"
 
 #define REALTIME_US G_GINT64_CONSTANT(1700000000000000)

@@ -1,132 +1,21 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "dispatch.h"
+#include "bus-calls.h"
 
 #include <unistd.h>
 
 #include "bus-names.h"
-#include "bus.h"
-#include "clock.h"
 #include "cluster-calls.h"
 #include "descriptors.h"
 #include "encode.h"
-#include "late-replies.h"
 #include "lists.h"
 #include "lock-manager.h"
-#include "lock-queue.h"
-#include "notifications.h"
 #include "objects.h"
+#include "operations.h"
 #include "packet-socket.h"
 #include "principal.h"
-#include "state.h"
 #include "watches.h"
-
-/* ---- lock operations */
-
-static void
-request(Client *client, const Channel *channel, const LockCall *call)
-{
-    Server *server = client->server;
-    g_autoptr(LockManager) manager = NULL;
-    LockRequest *live = NULL;
-    LockReply reply = {LOCK_RESULT_NOT_CARRIABLE};
-
-    if (call->refusal_name == NULL)
-        reply.result = cluster_calls_check(client, call);
-    if (reply.result == LOCK_RESULT_OK) {
-        if (server->state != NULL)
-            state_reserve(server->state,
-                          lock_text_bytes(call->bucket, call->name, call->options.why));
-        manager = channel == &socket_channel
-                      ? packet_socket_get_manager(client, call->bucket)
-                      : lock_manager_get(client->agent->principal, call->bucket);
-        reply.result =
-            lock_manager_request(manager, client->agent, call->name, &call->options, &live);
-        reply.request = live;
-    }
-    notify_reply(client, channel, call, &reply);
-    if (server->stage == SERVER_DRAINING) {
-        late_replies_abort_all(server);
-        notify_effects(server);
-    }
-}
-
-/* The bucket, the agent and the id of the request that a call refers to. */
-typedef struct {
-    LockManager *manager; /* borrowed; NULL: there is no such request */
-    Agent *agent;
-    guint64 id;
-} Target;
-
-static Target
-find_target(const Client *client, const LockCall *call)
-{
-    Target target = {NULL, client->agent, call->id};
-
-    if (call->key != 0) {
-        const LockRequest *live = agent_find_key(client->agent, call->key);
-
-        if (live != NULL) {
-            target.manager = live->queue->manager;
-            target.id = live->id;
-        }
-    } else {
-        target.manager = lock_manager_find(client->agent->principal, call->bucket);
-    }
-    return target;
-}
-
-static void
-release(Client *client, const Channel *channel, const LockCall *call)
-{
-    Target target = find_target(client, call);
-    LockReply reply = {LOCK_RESULT_NOT_HELD};
-
-    if (target.manager != NULL)
-        reply.result = lock_manager_release(target.manager, target.agent, target.id);
-    notify_reply(client, channel, call, &reply);
-}
-
-static void
-abort_request(Client *client, const Channel *channel, const LockCall *call)
-{
-    Target target = find_target(client, call);
-    LockReply reply = {LOCK_RESULT_OK};
-
-    reply.aborted =
-        target.manager != NULL && lock_manager_abort(target.manager, target.agent, target.id);
-    notify_reply(client, channel, call, &reply);
-}
-
-void
-dispatch_replace_agent(Client *client)
-{
-    client->agent->server_data = NULL;
-    user_agent_replace(&client->server->user_agent, client->agent);
-    notify_effects(client->server);
-    client->agent->server_data = client;
-}
-
-/* [2.6] END. */
-static void
-end_agent(Client *client, const Channel *channel, const LockCall *call)
-{
-    const LockReply reply = {LOCK_RESULT_OK};
-
-    dispatch_replace_agent(client);
-    channel->reply(client, call, &reply);
-}
-
-static void
-answer_sync(Client *client, const Channel *channel, const LockCall *call)
-{
-    const LockReply reply = {LOCK_RESULT_OK};
-
-    channel->reply(client, call, &reply);
-}
-
-/* ---- calls on the bus only */
 
 static void
 send_list(Client *client, const LockCall *call)
@@ -165,7 +54,7 @@ watch(Client *client, const LockCall *call)
 }
 
 static void
-break_locks(Client *client, const Channel *channel, const LockCall *call)
+break_locks(Client *client, const LockCall *call)
 {
     LockManager *manager = client_find_manager(client, call);
     LockReply reply = {lock_name_check(call->name, &client->server->user_agent.limits)};
@@ -180,7 +69,7 @@ break_locks(Client *client, const Channel *channel, const LockCall *call)
     if (ask == CLUSTER_ASK_SENT)
         notify_effects(client->server);
     else
-        notify_reply(client, channel, call, &reply);
+        notify_reply(client, &bus_channel, call, &reply);
 }
 
 static gboolean
@@ -252,7 +141,7 @@ reply_of_object(Client *client, const LockCall *call)
     objects_reply(client, call, &cluster);
 }
 
-/* ---- checks and dispatch */
+/* ---- checks */
 
 /* During shutdown, calls are served whether or not their clients read; except for queries, whose
  * replies may be large: the bus has to read all output within a short time. */
@@ -284,12 +173,10 @@ may_use_path(const Client *client, const LockCall *call)
 
 /* Refuses calls that are not served. Returns whether the call was refused. */
 static gboolean
-refuse(Client *client, const Channel *channel, const LockCall *call)
+refuse(Client *client, const LockCall *call)
 {
     LockResult result;
 
-    if (channel == &socket_channel)
-        return FALSE;
     if (lock_call_needs_agent(call) && !may_use_path(client, call))
         encode_error(client, call, BUS_ERROR_SECURITY,
                      "the caller is not permitted to do this on this path");
@@ -311,25 +198,15 @@ refuse(Client *client, const Channel *channel, const LockCall *call)
     return TRUE;
 }
 
-static void
-serve(Client *client, const Channel *channel, const LockCall *call)
+/* ---- */
+
+void
+bus_calls_serve(Client *client, const LockCall *call)
 {
+    operations_begin(client, call);
+    if (refuse(client, call))
+        return;
     switch (call->kind) {
-    case LOCK_CALL_REQUEST:
-        request(client, channel, call);
-        break;
-    case LOCK_CALL_RELEASE:
-        release(client, channel, call);
-        break;
-    case LOCK_CALL_ABORT:
-        abort_request(client, channel, call);
-        break;
-    case LOCK_CALL_SYNC:
-        answer_sync(client, channel, call);
-        break;
-    case LOCK_CALL_END:
-        end_agent(client, channel, call);
-        break;
     case LOCK_CALL_QUERY:
     case LOCK_CALL_INSPECT:
     case LOCK_CALL_BUCKETS:
@@ -341,7 +218,7 @@ serve(Client *client, const Channel *channel, const LockCall *call)
         watch(client, call);
         break;
     case LOCK_CALL_BREAK:
-        break_locks(client, channel, call);
+        break_locks(client, call);
         break;
     case LOCK_CALL_OPEN_SOCKET:
         open_socket(client, call);
@@ -353,19 +230,15 @@ serve(Client *client, const Channel *channel, const LockCall *call)
     case LOCK_CALL_GET_ALL:
         reply_of_object(client, call);
         break;
+    case LOCK_CALL_REQUEST:
+    case LOCK_CALL_RELEASE:
+    case LOCK_CALL_ABORT:
+        operations_serve(client, &bus_channel, call);
+        break;
+    case LOCK_CALL_SYNC:
+    case LOCK_CALL_END:
     case LOCK_CALL_UNKNOWN:
     default:
         g_assert_not_reached();
     }
-}
-
-void
-dispatch_call(Client *client, const Channel *channel, const LockCall *call)
-{
-    clock_tick(client->server);
-    if (client->server->verbose)
-        g_debug("%s: %s%s", client->unique_name, lock_call_get_name(call),
-                call->refusal_name != NULL ? ", not well-formed" : "");
-    if (!refuse(client, channel, call))
-        serve(client, channel, call);
 }

@@ -1,0 +1,251 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "operations.h"
+
+#include "cluster-calls.h"
+#include "cluster.h"
+#include "lock-manager.h"
+#include "packet-socket.h"
+#include "state.h"
+#include "watches.h"
+
+/* ---- effects */
+
+/* A reply that has not been sent yet, and its channel. */
+typedef struct {
+    Client *client; /* NULL: there is no reply, or it has been sent */
+    const Channel *channel;
+    const LockCall *call;
+    const LockReply *reply;
+} PendingReply;
+
+static void
+send_reply(PendingReply *pending)
+{
+    if (pending->client != NULL)
+        pending->channel->reply(pending->client, pending->call, pending->reply);
+    pending->client = NULL;
+}
+
+/* Effects that the reply to the client's own call reports, so that no event is sent. */
+static const gboolean is_in_reply[N_EFFECT_KINDS] = {
+    [EFFECT_WAITING] = TRUE,
+    [EFFECT_RELEASED] = TRUE,
+    [EFFECT_ABORTED] = TRUE,
+};
+
+/* Notes the changed requests for the store. */
+static void
+note_changes(Server *server)
+{
+    const Effects *effects = &server->user_agent.effects;
+
+    if (server->state == NULL)
+        return;
+    for (guint i = 0; i < effects_get_length(effects); i++)
+        state_note_request(server->state, effects_get(effects, i)->request);
+}
+
+/* Sends the reply to the call that has caused the effect, or keeps it if that is still undecided.
+ * Then the client is not notified that its request waits: nothing with an id is sent before the
+ * reply. Returns the client in that case, otherwise NULL. */
+static const Client *
+reply_to_effect(PendingReply *pending, const Effect *effect)
+{
+    Client *client = pending->client;
+
+    if (client != NULL && effect->kind == EFFECT_WAITING &&
+        cluster_calls_keep_reply(client, pending->channel, pending->call, effect->request)) {
+        pending->client = NULL;
+        return client;
+    }
+    send_reply(pending);
+    return NULL;
+}
+
+/* Sends the event of an effect to the client of the request, and returns that client, or NULL. A
+ * terminated agent has no client, unless it was terminated because of its client's calls. */
+static const Client *
+notify_owner(Server *server, const Effect *effect)
+{
+    Client *owner = effect->request->agent->server_data;
+
+    if (server->cluster != NULL && cluster_calls_send_reply(server, effect))
+        return NULL;
+    if (owner == NULL || is_in_reply[effect->kind])
+        return NULL;
+    owner->channel->event(owner, effect);
+    return owner->channel == owner->default_channel ? owner : NULL;
+}
+
+static void
+notify(Server *server, PendingReply *pending)
+{
+    Effects *effects = &server->user_agent.effects;
+    const LockReply *reply = pending->reply;
+
+    note_changes(server);
+    for (guint i = 0; i < effects_get_length(effects); i++) {
+        const Effect *effect = effects_get(effects, i);
+        gboolean is_answer = reply != NULL && effect->request == reply->request;
+
+        /* A watcher that has got the event as the request's client gets no further signal. */
+        const Client *notified =
+            is_answer ? reply_to_effect(pending, effect) : notify_owner(server, effect);
+
+        if (server->watches->n_watches > 0)
+            watches_notify(server, effect, notified);
+    }
+    if (server->cluster != NULL && pending->client != NULL && reply->request != NULL)
+        cluster_calls_send_id(server, reply->request);
+    send_reply(pending);
+    effects_clear(effects);
+}
+
+void
+notify_effects(Server *server)
+{
+    PendingReply none = {NULL};
+
+    if (effects_get_length(&server->user_agent.effects) > 0)
+        notify(server, &none);
+}
+
+void
+notify_reply(Client *client, const Channel *channel, const LockCall *call, const LockReply *reply)
+{
+    PendingReply pending = {client, channel, call, reply};
+
+    notify(client->server, &pending);
+}
+
+/* ---- time */
+
+void
+clock_tick(Server *server)
+{
+    UserAgent *user_agent = &server->user_agent;
+
+    user_agent_set_time(user_agent, g_get_monotonic_time(), g_get_real_time());
+    if (server->cluster != NULL)
+        cluster_check_lease(server->cluster);
+    user_agent_expire(user_agent);
+    notify_effects(server);
+}
+
+/* ---- lock operations */
+
+static void
+request(Client *client, const Channel *channel, const LockCall *call)
+{
+    Server *server = client->server;
+    g_autoptr(LockManager) manager = NULL;
+    LockRequest *live = NULL;
+    LockReply reply = {LOCK_RESULT_NOT_CARRIABLE};
+
+    if (call->refusal_name == NULL)
+        reply.result =
+            lock_call_is_clustered(call) ? cluster_calls_check(client, call) : LOCK_RESULT_OK;
+    if (reply.result == LOCK_RESULT_OK) {
+        if (server->state != NULL)
+            state_reserve(server->state,
+                          lock_text_bytes(call->bucket, call->name, call->options.why));
+        manager = channel == &socket_channel
+                      ? packet_socket_get_manager(client, call->bucket)
+                      : lock_manager_get(client->agent->principal, call->bucket);
+        reply.result =
+            lock_manager_request(manager, client->agent, call->name, &call->options, &live);
+        reply.request = live;
+    }
+    notify_reply(client, channel, call, &reply);
+    if (server->stage == SERVER_DRAINING) {
+        cluster_calls_abort_undecided(server);
+        notify_effects(server);
+    }
+}
+
+/* The bucket, the agent and the id of the request that a call refers to. */
+typedef struct {
+    LockManager *manager; /* borrowed; NULL: there is no such request */
+    Agent *agent;
+    guint64 id;
+} Target;
+
+static Target
+find_target(const Client *client, const LockCall *call)
+{
+    Target target = {NULL, client->agent, call->id};
+
+    if (call->key != 0) {
+        const LockRequest *live = agent_find_key(client->agent, call->key);
+
+        if (live != NULL) {
+            target.manager = live->queue->manager;
+            target.id = live->id;
+        }
+    } else {
+        target.manager = lock_manager_find(client->agent->principal, call->bucket);
+    }
+    return target;
+}
+
+static void
+release(Client *client, const Channel *channel, const LockCall *call)
+{
+    Target target = find_target(client, call);
+    LockReply reply = {LOCK_RESULT_NOT_HELD};
+
+    if (target.manager != NULL)
+        reply.result = lock_manager_release(target.manager, target.agent, target.id);
+    notify_reply(client, channel, call, &reply);
+}
+
+static void
+abort_request(Client *client, const Channel *channel, const LockCall *call)
+{
+    Target target = find_target(client, call);
+    LockReply reply = {LOCK_RESULT_OK};
+
+    reply.aborted =
+        target.manager != NULL && lock_manager_abort(target.manager, target.agent, target.id);
+    notify_reply(client, channel, call, &reply);
+}
+
+void
+operations_replace_agent(Client *client)
+{
+    client->agent->server_data = NULL;
+    user_agent_replace(&client->server->user_agent, client->agent);
+    notify_effects(client->server);
+    client->agent->server_data = client;
+}
+
+/* ---- */
+
+void
+operations_begin(const Client *client, const LockCall *call)
+{
+    clock_tick(client->server);
+    if (client->server->verbose)
+        g_debug("%s: %s%s", client->unique_name, lock_call_get_name(call),
+                call->refusal_name != NULL ? ", not well-formed" : "");
+}
+
+void
+operations_serve(Client *client, const Channel *channel, const LockCall *call)
+{
+    const LockReply done = {LOCK_RESULT_OK};
+
+    if (call->kind == LOCK_CALL_REQUEST) {
+        request(client, channel, call);
+    } else if (call->kind == LOCK_CALL_RELEASE) {
+        release(client, channel, call);
+    } else if (call->kind == LOCK_CALL_ABORT) {
+        abort_request(client, channel, call);
+    } else {
+        if (call->kind == LOCK_CALL_END)
+            operations_replace_agent(client);
+        channel->reply(client, call, &done);
+    }
+}
