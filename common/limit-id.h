@@ -3,7 +3,7 @@
 
 /* The limits of the service: their numbers and names. A packet contains 1 + the number, so the
  * order is part of the protocol: new limits are added at the end. The meaning and the default of
- * each limit are in service/core/limit-accounts.c. */
+ * each limit are in service/core/core-limits.c. */
 
 #pragma once
 

@@ -15,7 +15,7 @@
 static LimitsAccount *
 get_account(const Demand *demand)
 {
-    return demand->queue->manager->principal->account;
+    return &demand->queue->manager->principal->account;
 }
 
 static void

@@ -6,8 +6,7 @@
  * All reference counts are plain integers, since there is one thread.
  *
  *     UserAgent ─ principals, agents (weak)
- *         └─────────────────────────────────────────────────────→ LimitsAccount (total)
- *     LockRequest ─→ LockQueue ─→ LockManager ─→ Principal ─→ LimitsAccount ─┘
+ *     LockRequest ─→ LockQueue ─→ LockManager ─→ Principal (─→ Principal of its uid)
  *             └────→ Agent ─────────────────────────┘
  *
  * An arrow is an owned reference. Queues, managers and principals exist, and can be found by name,

@@ -4,7 +4,6 @@
 #include "lock-manager.h"
 
 #include "bus-names.h"
-#include "limit-accounts.h"
 #include "lock-queue.h"
 #include "name-hash.h"
 #include "permit.h"
@@ -120,7 +119,7 @@ check_limits(const LockManager *manager,
              const LockOptions *options)
 {
     const UserAgent *user_agent = agent->principal->user_agent;
-    const LimitsAccount *account = agent->principal->account;
+    const LimitsAccount *account = &agent->principal->account;
     const Limits *limits = &user_agent->limits;
     const guint32 *max = limits->max;
     guint32 n_bytes;

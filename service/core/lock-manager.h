@@ -20,6 +20,7 @@
 
 #include <glib.h>
 
+#include "core-limits.h"
 #include "core-types.h"
 #include "inspect.h"
 #include "lock-queue.h"

@@ -8,7 +8,7 @@
 
 #pragma once
 
-#include "limit-accounts.h"
+#include "limit-id.h"
 
 typedef enum {
     LOCK_RESULT_OK,

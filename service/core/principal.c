@@ -3,7 +3,6 @@
 
 #include "principal.h"
 
-#include "limit-accounts.h"
 #include "name-hash.h"
 #include "user-agent.h"
 
@@ -24,17 +23,12 @@ principal_identity_equal(gconstpointer a, gconstpointer b)
     return x->uid == y->uid && x->kind == y->kind && g_str_equal(x->app_id, y->app_id);
 }
 
-static LimitsAccount *
-get_account(UserAgent *user_agent, const PrincipalIdentity *identity)
+static Principal *
+get_of_uid(UserAgent *user_agent, guint32 uid)
 {
-    LimitsAccount *of_uid = limits_account_get_uid(user_agent->total, identity->uid);
-    LimitsAccount *of_app;
+    const PrincipalIdentity identity = {.uid = uid, .kind = PRINCIPAL_UNSANDBOXED, .app_id = ""};
 
-    if (identity->kind == PRINCIPAL_UNSANDBOXED)
-        return of_uid;
-    of_app = limits_account_new_app(of_uid);
-    limits_account_unref(of_uid);
-    return of_app;
+    return principal_get(user_agent, &identity);
 }
 
 Principal *
@@ -50,7 +44,11 @@ principal_get(UserAgent *user_agent, const PrincipalIdentity *identity)
     principal->user_agent = user_agent;
     principal->identity = *identity;
     principal->identity.app_id = g_strdup(identity->app_id);
-    principal->account = get_account(user_agent, identity);
+    if (identity->kind != PRINCIPAL_UNSANDBOXED)
+        principal->of_uid = get_of_uid(user_agent, identity->uid);
+    principal->account.scope = principal->of_uid != NULL ? SCOPE_APP : SCOPE_UID;
+    principal->account.parent =
+        principal->of_uid != NULL ? &principal->of_uid->account : &user_agent->total;
     principal->managers = g_hash_table_new(name_hash, g_str_equal);
     g_hash_table_insert(user_agent->principals, &principal->identity, principal);
     return principal;
@@ -66,8 +64,8 @@ const LimitsAccount *
 principal_get_scope(const Principal *principal)
 {
     if (principal->identity.kind == PRINCIPAL_UNSANDBOXED && principal->identity.uid == 0)
-        return principal->user_agent->total;
-    return principal->account;
+        return &principal->user_agent->total;
+    return &principal->account;
 }
 
 gboolean
@@ -75,7 +73,7 @@ principal_may_observe(const Principal *observer, const Principal *observed)
 {
     const LimitsAccount *scope = principal_get_scope(observer);
 
-    for (const LimitsAccount *account = observed->account; account != NULL;
+    for (const LimitsAccount *account = &observed->account; account != NULL;
          account = account->parent)
         if (account == scope)
             return TRUE;
@@ -99,7 +97,9 @@ principal_unref(Principal *principal)
     g_hash_table_remove(principal->user_agent->principals, &principal->identity);
     user_agent_retire_token(principal->user_agent, principal->retired_token);
     g_hash_table_unref(principal->managers);
-    limits_account_unref(principal->account);
+    limits_account_fini(&principal->account);
+    if (principal->of_uid != NULL)
+        principal_unref(principal->of_uid);
     g_free((char *)principal->identity.app_id);
     g_free(principal);
 }
@@ -114,4 +114,101 @@ void
 principal_retire_token(Principal *principal, guint64 token)
 {
     principal->retired_token = MAX(principal->retired_token, token);
+}
+
+/* ---- accounts */
+
+static const LimitId limit_ids[N_CHARGES][N_SCOPES] = {
+    [CHARGE_CLIENT] = {LIMIT_CLIENTS_PER_APP, LIMIT_CLIENTS_PER_UID, LIMIT_CLIENTS_TOTAL},
+    [CHARGE_REQUEST] = {LIMIT_REQUESTS_PER_APP, LIMIT_REQUESTS_PER_UID, LIMIT_REQUESTS_TOTAL},
+    [CHARGE_TEXT_BYTE] = {LIMIT_TEXT_BYTES_PER_APP, LIMIT_TEXT_BYTES_PER_UID,
+                          LIMIT_TEXT_BYTES_TOTAL},
+    [CHARGE_WATCH] = {LIMIT_WATCHES_PER_APP, LIMIT_WATCHES_PER_UID, LIMIT_WATCHES_TOTAL},
+    [CHARGE_DEMAND] = {LIMIT_REQUESTS_PER_APP, LIMIT_REQUESTS_PER_UID, LIMIT_REQUESTS_TOTAL},
+};
+
+LimitId
+limits_get_id(ChargeKind kind, LimitsScope scope)
+{
+    return limit_ids[kind][scope];
+}
+
+void
+limits_account_fini(const LimitsAccount *account)
+{
+    g_assert(account->n_bytes_waiting == 0);
+    for (guint i = 0; i < N_CHARGES; i++) {
+        g_assert(account->n[i] == 0);
+        g_assert(account->n_sharers[i] == 0);
+    }
+}
+
+static gboolean
+is_within_limit(const Limits *limits, const LimitsAccount *account, ChargeKind kind, guint32 n)
+{
+    guint32 max = limits->max[limit_ids[kind][account->scope]];
+
+    return n <= max && account->n[kind] <= max - n;
+}
+
+/* Whether `n` more are within the account's fair share. The parent's limit allows them. */
+static gboolean
+is_within_share(const Limits *limits, const LimitsAccount *account, ChargeKind kind, guint32 n)
+{
+    const LimitsAccount *parent = account->parent;
+    guint32 max = limits->max[limit_ids[kind][parent->scope]];
+    guint32 left = max - parent->n[kind] - n;
+    guint64 share = max / ((guint64)parent->n_sharers[kind] + 1);
+
+    if (left >= max / 4)
+        return TRUE;
+    return (guint64)account->n[kind] + n <= share;
+}
+
+gboolean
+limits_admit(const Limits *limits,
+             const LimitsAccount *account,
+             ChargeKind kind,
+             guint32 n,
+             LimitId *out_limit)
+{
+    for (; account != NULL; account = account->parent) {
+        *out_limit = limit_ids[kind][account->scope];
+        if (!is_within_limit(limits, account, kind, n))
+            return FALSE;
+        if (account->parent == NULL || !is_within_limit(limits, account->parent, kind, n))
+            continue; /* the parent's own limit is checked next */
+        *out_limit = limit_ids[kind][account->parent->scope];
+        if (!is_within_share(limits, account, kind, n))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+void
+limits_charge(LimitsAccount *account, ChargeKind kind, guint32 n)
+{
+    if (n == 0)
+        return;
+    for (; account != NULL; account = account->parent) {
+        gboolean is_first = account->n[kind] == 0;
+
+        g_assert(account->n[kind] <= G_MAXUINT32 - n);
+        account->n[kind] += n;
+        if (is_first && account->parent != NULL)
+            account->parent->n_sharers[kind]++;
+    }
+}
+
+void
+limits_discharge(LimitsAccount *account, ChargeKind kind, guint32 n)
+{
+    if (n == 0)
+        return;
+    for (; account != NULL; account = account->parent) {
+        g_assert(account->n[kind] >= n);
+        account->n[kind] -= n;
+        if (account->n[kind] == 0 && account->parent != NULL)
+            account->parent->n_sharers[kind]--;
+    }
 }

@@ -6,13 +6,15 @@
  *
  * Identities are compared field by field, never as one concatenated string, so that no application
  * id can be chosen to equal another principal. A principal has the lock managers of its storage
- * buckets. It is referenced by its agents and lock managers, and is in its user agent's table as
- * long as it exists. */
+ * buckets, and an account of what it has. It is referenced by its agents, its lock managers and, if
+ * it is that of a uid, the principals of its applications, and is in its user agent's table as long
+ * as it exists. */
 
 #pragma once
 
 #include <glib.h>
 
+#include "core-limits.h"
 #include "core-types.h"
 
 typedef enum {
@@ -27,13 +29,71 @@ typedef struct {
     const char *app_id; /* "" if unsandboxed */
 } PrincipalIdentity;
 
+/* ---- accounts: what is counted of a principal
+ *
+ * Accounts form a tree: the total, below it those of the principals of uids, below these those of
+ * their sandboxed applications. A charge is added to one account and all its ancestors when the
+ * counted object is created, and discharged when the object ends; an account must be at zero when
+ * its principal is freed.
+ *
+ * The last quarter of a limit is shared fairly: when no more than that is left, a child account
+ * gets more only while it has less than an equal share, which is the limit divided by one more than
+ * the number of children that have any. So a uid that uses all it can get leaves a quarter of the
+ * total to the others, and an application leaves a quarter of its uid's limit to the rest of its
+ * user. */
+
+/* The kinds of counted objects. */
+typedef enum {
+    CHARGE_CLIENT,
+    CHARGE_REQUEST,   /* held or pending */
+    CHARGE_TEXT_BYTE, /* of the requests' names, buckets and `why` */
+    CHARGE_WATCH,
+    CHARGE_DEMAND, /* names for which the gateway to a cluster has a handle; limited as requests */
+    N_CHARGES,
+} ChargeKind;
+
+typedef enum {
+    SCOPE_APP,
+    SCOPE_UID,
+    SCOPE_TOTAL,
+    N_SCOPES,
+} LimitsScope;
+
+struct LimitsAccount {
+    LimitsScope scope;
+    LimitsAccount *parent; /* borrowed; NULL for the total */
+    guint32 n[N_CHARGES];
+    guint32 n_sharers[N_CHARGES]; /* number of direct children that have any */
+    gsize n_bytes_waiting;        /* only of a uid: deferred calls; used by session/call-queue.c */
+};
+
+/* Asserts that nothing is charged. */
+void limits_account_fini(const LimitsAccount *account);
+
+/* Whether `n` more may be charged. If not, `*out_limit` is the narrowest limit that prevents it. */
+gboolean limits_admit(const Limits *limits,
+                      const LimitsAccount *account,
+                      ChargeKind kind,
+                      guint32 n,
+                      LimitId *out_limit);
+
+/* Charges `n`, whatever the limits are: restored requests are kept in any case. */
+void limits_charge(LimitsAccount *account, ChargeKind kind, guint32 n);
+void limits_discharge(LimitsAccount *account, ChargeKind kind, guint32 n);
+
+/* Returns the limit for a kind of object in a scope. */
+LimitId limits_get_id(ChargeKind kind, LimitsScope scope);
+
+/* ---- principals */
+
 struct Principal {
     guint refs;
     UserAgent *user_agent; /* borrowed */
     PrincipalIdentity identity;
-    LimitsAccount *account; /* of its uid or, if sandboxed, of the application; owned reference */
-    GHashTable *managers;   /* bucket name -> LockManager, weak */
-    guint64 retired_token;  /* the highest token of buckets that don't exist any more */
+    Principal *of_uid;     /* of an application: that of its uid; owned reference */
+    LimitsAccount account; /* its own, which includes those of its applications */
+    GHashTable *managers;  /* bucket name -> LockManager, weak */
+    guint64 retired_token; /* the highest token of buckets that don't exist any more */
 };
 
 /* Gets the principal of `identity`, or creates it. Returns a new reference. */

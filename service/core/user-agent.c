@@ -13,7 +13,7 @@ user_agent_init(UserAgent *user_agent, const Limits *limits)
     user_agent->limits = *limits;
     user_agent->room_bytes = G_MAXSIZE;
     user_agent->principals = g_hash_table_new(principal_identity_hash, principal_identity_equal);
-    user_agent->total = limits_account_new_total();
+    user_agent->total.scope = SCOPE_TOTAL;
     g_queue_init(&user_agent->agents);
     user_agent->deadlines = g_sequence_new(NULL);
     user_agent->effects.list = g_array_new(FALSE, FALSE, sizeof(Effect));
@@ -28,11 +28,10 @@ user_agent_fini(UserAgent *user_agent)
     g_ptr_array_unref(user_agent->demands);
     g_assert(user_agent->agents.length == 0);
     g_assert(g_hash_table_size(user_agent->principals) == 0);
-    g_assert(user_agent->total->refs == 1);
     g_assert(g_sequence_is_empty(user_agent->deadlines));
     g_sequence_free(user_agent->deadlines);
     g_hash_table_unref(user_agent->principals);
-    limits_account_unref(user_agent->total);
+    limits_account_fini(&user_agent->total);
 }
 
 void
@@ -196,7 +195,7 @@ user_agent_process_all(UserAgent *user_agent)
 guint32
 user_agent_get_n_requests(const UserAgent *user_agent)
 {
-    return user_agent->total->n[CHARGE_REQUEST];
+    return user_agent->total.n[CHARGE_REQUEST];
 }
 
 void
@@ -212,7 +211,7 @@ agent_restore(Principal *principal, const char *client_id, guint64 last_id)
 {
     Agent *agent = g_new0(Agent, 1);
 
-    limits_charge(principal->account, CHARGE_CLIENT, 1);
+    limits_charge(&principal->account, CHARGE_CLIENT, 1);
     agent->refs = 1;
     agent->principal = principal_ref(principal);
     agent->client_id = g_strdup(client_id);
@@ -229,7 +228,8 @@ agent_new(Principal *principal, const char *client_id, Agent **out_agent)
 {
     LimitId limit;
 
-    if (!limits_admit(&principal->user_agent->limits, principal->account, CHARGE_CLIENT, 1, &limit))
+    if (!limits_admit(&principal->user_agent->limits, &principal->account, CHARGE_CLIENT, 1,
+                      &limit))
         return lock_result_limit(limit);
     *out_agent = agent_restore(principal, client_id, 0);
     return LOCK_RESULT_OK;
@@ -249,7 +249,7 @@ agent_unref(Agent *agent)
         return;
 
     g_assert(agent->requests.length == 0);
-    limits_discharge(agent->principal->account, CHARGE_CLIENT, 1);
+    limits_discharge(&agent->principal->account, CHARGE_CLIENT, 1);
     g_queue_unlink(&agent->principal->user_agent->agents, &agent->in_user_agent);
     g_hash_table_unref(agent->by_id);
     g_clear_pointer(&agent->by_key, g_hash_table_unref);
@@ -286,8 +286,8 @@ agent_add_request(Agent *agent, LockRequest *request)
             agent->by_key = g_hash_table_new(g_int64_hash, g_int64_equal);
         g_hash_table_add(agent->by_key, &request->key);
     }
-    limits_charge(agent->principal->account, CHARGE_REQUEST, 1);
-    limits_charge(agent->principal->account, CHARGE_TEXT_BYTE,
+    limits_charge(&agent->principal->account, CHARGE_REQUEST, 1);
+    limits_charge(&agent->principal->account, CHARGE_TEXT_BYTE,
                   lock_request_get_text_bytes(request));
 }
 
@@ -298,7 +298,7 @@ agent_remove_request(Agent *agent, LockRequest *request)
     g_hash_table_remove(agent->by_id, &request->id);
     if (request->key != 0)
         g_hash_table_remove(agent->by_key, &request->key);
-    limits_discharge(agent->principal->account, CHARGE_REQUEST, 1);
-    limits_discharge(agent->principal->account, CHARGE_TEXT_BYTE,
+    limits_discharge(&agent->principal->account, CHARGE_REQUEST, 1);
+    limits_discharge(&agent->principal->account, CHARGE_TEXT_BYTE,
                      lock_request_get_text_bytes(request));
 }

@@ -14,12 +14,13 @@
 
 #include "lock-queue.h"
 #include "lock-result.h"
+#include "principal.h"
 
 struct UserAgent {
     Limits limits;
     GHashTable *principals; /* PrincipalIdentity -> Principal, weak */
     GQueue agents;          /* of Agent, by Agent.in_user_agent; weak */
-    LimitsAccount *total;   /* owned reference */
+    LimitsAccount total;    /* of all principals */
     GSequence *deadlines;   /* of LockRequest, by deadline and then by their order; weak */
     Effects effects;
     GPtrArray *demands;  /* of LockQueue, owned references: see permit_take_changed() */

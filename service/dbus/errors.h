@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include "core-limits.h"
 #include "lock-result.h"
 #include "sd-bus.h"
 

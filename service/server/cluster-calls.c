@@ -88,7 +88,7 @@ check_name(const Client *client, const LockCall *call)
     if ((result = check_name_length(call)) != LOCK_RESULT_OK)
         return result;
     if (!has_queue(principal, call) && !limits_admit(&client->server->user_agent.limits,
-                                                     principal->account, CHARGE_DEMAND, 1, &limit))
+                                                     &principal->account, CHARGE_DEMAND, 1, &limit))
         return lock_result_limit(limit);
     return LOCK_RESULT_OK;
 }

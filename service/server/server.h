@@ -12,7 +12,7 @@
 #include "bus.h"
 #include "client.h"
 #include "cluster-config.h"
-#include "limit-accounts.h"
+#include "core-limits.h"
 #include "ownership.h"
 #include "sd-bus.h"
 

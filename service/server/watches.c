@@ -46,7 +46,7 @@ remove_watch(Watch *watch)
     if (queue->length == 0)
         g_hash_table_remove(watches->by_subject, subject);
     g_queue_unlink(&watch->client->watches, &watch->in_client);
-    limits_discharge(watch->client->agent->principal->account, CHARGE_WATCH, 1);
+    limits_discharge(&watch->client->agent->principal->account, CHARGE_WATCH, 1);
     watches->n_watches--;
     g_clear_pointer(&watch->manager, lock_manager_unref);
     g_free(watch);
@@ -70,7 +70,7 @@ add_watch(Client *client, LockManager *manager)
     watch->in_subject.data = watch;
     g_queue_push_tail_link(queue, &watch->in_subject);
     g_queue_push_tail_link(&client->watches, &watch->in_client);
-    limits_charge(client->agent->principal->account, CHARGE_WATCH, 1);
+    limits_charge(&client->agent->principal->account, CHARGE_WATCH, 1);
     watches->n_watches++;
 }
 
@@ -111,7 +111,7 @@ watches_set(Client *client, LockManager *manager, gboolean enable)
         return LOCK_RESULT_OK;
     if (client->watches.length >= limits->max[LIMIT_WATCHES_PER_CLIENT])
         return lock_result_limit(LIMIT_WATCHES_PER_CLIENT);
-    if (!limits_admit(limits, client->agent->principal->account, CHARGE_WATCH, 1, &limit))
+    if (!limits_admit(limits, &client->agent->principal->account, CHARGE_WATCH, 1, &limit))
         return lock_result_limit(limit);
     add_watch(client, manager);
     return LOCK_RESULT_OK;
@@ -169,7 +169,7 @@ watches_notify(Server *server, const Effect *effect, const Client *notified)
         if (watch->client != notified && admit(watch))
             encode_effect(watch->client, effect);
     }
-    for (const LimitsAccount *account = manager->principal->account; account != NULL;
+    for (const LimitsAccount *account = &manager->principal->account; account != NULL;
          account = account->parent)
         for (GList *link = get_watches(server, account); link != NULL; link = link->next) {
             Watch *watch = link->data;

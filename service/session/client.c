@@ -72,7 +72,7 @@ client_set_agent(Client *client, Agent *agent)
 {
     client->agent = agent;
     agent->server_data = client;
-    call_queue_set_account(&client->deferred, agent->principal->account);
+    call_queue_set_account(&client->deferred, &agent->principal->account);
 }
 
 PrincipalIdentity

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "crash-guard.h"
-#include "limit-accounts.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
 #include "records.h"

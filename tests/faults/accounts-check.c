@@ -24,7 +24,7 @@ accounts_check(const Server *server)
     g_hash_table_iter_init(&iter, server->clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
         if (client->agent != NULL)
-            audit_count(&audit, client->agent->principal->account, CHARGE_WATCH,
+            audit_count(&audit, &client->agent->principal->account, CHARGE_WATCH,
                         client->watches.length);
     wrong = audit_compare(&audit, &server->user_agent);
     audit_fini(&audit);

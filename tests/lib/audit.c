@@ -3,10 +3,10 @@
 
 #include "tests/lib/audit.h"
 
-#include "service/core/user-agent.h"
 #include "service/core/lock-manager.h"
 #include "service/core/lock-queue.h"
 #include "service/core/principal.h"
+#include "service/core/user-agent.h"
 
 static guint32 *
 get_sums(const Audit *audit, LimitsAccount *account)
@@ -31,20 +31,21 @@ void
 audit_init(Audit *audit, const UserAgent *user_agent)
 {
     GHashTableIter iter;
-    const Principal *principal;
+    Principal *principal;
 
     audit->sums = g_hash_table_new_full(NULL, NULL, NULL, g_free);
-    audit_count(audit, user_agent->total, CHARGE_CLIENT, 0);
+    audit_count(audit, (LimitsAccount *)&user_agent->total, CHARGE_CLIENT, 0);
     g_hash_table_iter_init(&iter, user_agent->principals);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&principal))
-        audit_count(audit, principal->account, CHARGE_CLIENT, 0); /* so that empty accounts count */
+        audit_count(audit, &principal->account, CHARGE_CLIENT,
+                    0); /* so that empty accounts count */
     for (const GList *link = user_agent->agents.head; link != NULL; link = link->next) {
         const Agent *agent = link->data;
 
-        audit_count(audit, agent->principal->account, CHARGE_CLIENT, 1);
-        audit_count(audit, agent->principal->account, CHARGE_REQUEST, agent->requests.length);
+        audit_count(audit, &agent->principal->account, CHARGE_CLIENT, 1);
+        audit_count(audit, &agent->principal->account, CHARGE_REQUEST, agent->requests.length);
         for (const GList *item = agent->requests.head; item != NULL; item = item->next)
-            audit_count(audit, agent->principal->account, CHARGE_TEXT_BYTE,
+            audit_count(audit, &agent->principal->account, CHARGE_TEXT_BYTE,
                         lock_request_get_text_bytes(item->data));
     }
 }
@@ -59,9 +60,9 @@ static char *
 describe_difference(
     const LimitsAccount *account, ChargeKind kind, const char *what, guint32 charged, guint32 found)
 {
-    return g_strdup_printf("%s of uid %u: the account has %u %s, there are %u",
-                           limit_id_get_name(limits_get_id(kind, account->scope)), account->uid,
-                           charged, what, found);
+    return g_strdup_printf("%s: an account has %u %s, there are %u",
+                           limit_id_get_name(limits_get_id(kind, account->scope)), charged, what,
+                           found);
 }
 
 static guint32
@@ -99,7 +100,7 @@ count_in_buckets(const UserAgent *user_agent)
 char *
 audit_compare(const Audit *audit, const UserAgent *user_agent)
 {
-    const LimitsAccount *total = user_agent->total;
+    const LimitsAccount *total = &user_agent->total;
     GHashTableIter iter;
     const LimitsAccount *account;
     const guint32 *sums;

@@ -8,7 +8,7 @@
 #include <glib.h>
 
 #include "service/core/core-types.h"
-#include "service/core/limit-accounts.h"
+#include "service/core/principal.h"
 
 typedef struct {
     GHashTable *sums; /* LimitsAccount -> guint32[N_CHARGES] */

@@ -15,6 +15,7 @@
 
 #include "common/lock-mode.h"
 #include "common/permit-mode.h"
+#include "service/core/core-limits.h"
 #include "service/core/lock-queue.h"
 #include "service/core/lock-result.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* core/limit-accounts: random operations of several uids and their applications, with limits so low
+/* core/principal: random operations of several uids and their applications, with limits so low
  * that all of them are reached. Each result is compared with a second implementation of the rules,
  * which counts objects; the accounts match the objects (lib/audit); and at the end they are zero.
  *
@@ -95,7 +95,7 @@ percent(const World *world, guint n)
     return pick(world, 100) < n;
 }
 
-/* ---- the rules of limit-accounts, by counting objects */
+/* ---- the rules of limits, by counting objects */
 
 static guint
 count_of(const Slot *slot, ChargeKind kind)
@@ -206,7 +206,7 @@ check_audit(const World *world)
     audit_init(&audit, &world->core);
     for (guint i = 0; i < N_AGENTS; i++)
         if (world->slots[i].agent != NULL) {
-            LimitsAccount *account = world->slots[i].agent->principal->account;
+            LimitsAccount *account = &world->slots[i].agent->principal->account;
 
             for (guint j = 0; j < G_N_ELEMENTS(server_charges); j++)
                 audit_count(&audit, account, server_charges[j].kind,
@@ -258,7 +258,7 @@ static void
 do_terminate(World *world, Slot *slot)
 {
     Agent *agent = g_steal_pointer(&slot->agent);
-    LimitsAccount *account = agent->principal->account;
+    LimitsAccount *account = &agent->principal->account;
 
     world->operation = "terminate";
     for (guint i = 0; i < G_N_ELEMENTS(server_charges); i++) {
@@ -361,7 +361,7 @@ do_server_charge(World *world, guint number)
     guint which = pick(world, G_N_ELEMENTS(server_charges));
     ChargeKind kind = server_charges[which].kind;
     guint *n = &slot->n[kind];
-    LimitsAccount *account = slot->agent->principal->account;
+    LimitsAccount *account = &slot->agent->principal->account;
     LimitId expected, limit = N_LIMITS;
     gboolean is_admitted;
 
@@ -435,7 +435,7 @@ end_world(World *world)
             do_terminate(world, &world->slots[i]);
     effects_clear(&world->core.effects);
     for (guint i = 0; i < N_CHARGES; i++)
-        g_assert_cmpuint(world->core.total->n[i], ==, 0);
+        g_assert_cmpuint(world->core.total.n[i], ==, 0);
 }
 
 /* Adds to `n_refusals` how often each limit refused something. */
@@ -480,8 +480,8 @@ test_random_operations(void)
 static void
 test_detects_wrong_counts(CoreFixture *f, gconstpointer data)
 {
-    LimitsAccount *app = fixture_agent(f, 'E')->principal->account;
-    LimitsAccount *const accounts[] = {app, app->parent, f->user_agent.total};
+    LimitsAccount *app = &fixture_agent(f, 'E')->principal->account;
+    LimitsAccount *const accounts[] = {app, app->parent, &f->user_agent.total};
 
     fixture_request(f, 'A', "n", "");
     fixture_request(f, 'E', "n", "");

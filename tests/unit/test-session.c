@@ -155,12 +155,12 @@ test_queue_is_counted(Fixture *f, gconstpointer data)
     g_assert_cmpuint(f->server.deferred.n_bytes_unidentified, ==, 2 * n_bytes);
     identify(f, one, 1000);
     g_assert_cmpuint(f->server.deferred.n_bytes_unidentified, ==, n_bytes);
-    g_assert_cmpuint(one->agent->principal->account->n_bytes_waiting, ==, n_bytes);
+    g_assert_cmpuint(one->agent->principal->account.n_bytes_waiting, ==, n_bytes);
     identify(f, two, 1000);
-    g_assert_cmpuint(one->agent->principal->account->n_bytes_waiting, ==, 2 * n_bytes);
+    g_assert_cmpuint(one->agent->principal->account.n_bytes_waiting, ==, 2 * n_bytes);
     g_assert_cmpuint(f->server.deferred.n_bytes, ==, 2 * n_bytes);
     server_remove_client(two);
-    g_assert_cmpuint(one->agent->principal->account->n_bytes_waiting, ==, n_bytes);
+    g_assert_cmpuint(one->agent->principal->account.n_bytes_waiting, ==, n_bytes);
     g_assert_cmpuint(f->server.deferred.n_bytes, ==, n_bytes);
 }
 

@@ -326,7 +326,7 @@ test_ends(CoreFixture *f, gconstpointer data)
 static void
 test_counts_clients(CoreFixture *f, gconstpointer data)
 {
-    LimitsAccount *account = fixture_agent(f, 'A')->principal->account;
+    LimitsAccount *account = &fixture_agent(f, 'A')->principal->account;
 
     g_assert_cmpuint(f->user_agent.agents.length, ==, 6);
     g_assert_cmpuint(account->n[CHARGE_CLIENT], ==, 5);
