@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <glib-unix.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -63,7 +64,7 @@ receive(ClusterConnection *self)
 {
     const ssize_t size =
         recv(self->fd, self->packet, CLUSTER_PACKET_BYTES_MAX, MSG_DONTWAIT | MSG_TRUNC);
-    const ClusterHead *message;
+    g_auto(ClusterMessage) message = {0};
 
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
         return FALSE;
@@ -71,12 +72,11 @@ receive(ClusterConnection *self)
         fail(self, size == 0 ? "the peer has closed it" : g_strerror(errno));
         return FALSE;
     }
-    message = self->handler->read_packet(self->packet, (gsize)size);
-    if (message == NULL) {
+    if (!self->handler->read_packet(&message, self->packet, (gsize)size)) {
         fail(self, "malformed packet");
         return FALSE;
     }
-    self->handler->received(message, self->data);
+    self->handler->received(&message, self->data);
     return !self->is_closed;
 }
 
@@ -120,11 +120,12 @@ static gboolean
 send_next(ClusterConnection *self)
 {
     const guint8 *packet = self->out->data + self->n_sent;
-    const guint32 size = ((const ClusterHead *)packet)->size;
+    ClusterHead head;
 
-    if (send(self->fd, packet, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+    memcpy(&head, packet, sizeof head);
+    if (send(self->fd, packet, head.size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
         return FALSE;
-    self->n_sent += size;
+    self->n_sent += head.size;
     return TRUE;
 }
 

@@ -15,9 +15,9 @@
 
 typedef struct {
     /* cluster_packet_read_from_service() or _from_gateway(). */
-    const ClusterHead *(*read_packet)(const void *packet, gsize size);
+    gboolean (*read_packet)(ClusterMessage *out, const void *packet, gsize size);
     /* `message` is valid until the function returns. */
-    void (*received)(const ClusterHead *message, gpointer data);
+    void (*received)(const ClusterMessage *message, gpointer data);
     /* EOF, an error, or a malformed packet: nothing is received or sent any more. Called at most
      * once, and not by cluster_connection_free(). `reason` is for the log. */
     void (*closed)(const char *reason, gpointer data);
@@ -37,7 +37,7 @@ cluster_connection_new(int fd, const ClusterConnectionHandler *handler, gpointer
 void cluster_connection_free(ClusterConnection *connection);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ClusterConnection, cluster_connection_free)
 
-/* Returns the output, to which whole messages are appended; borrowed. */
+/* Returns the output, to which whole packets are appended; borrowed. */
 GByteArray *cluster_connection_get_output(ClusterConnection *connection);
 
 /* Sends the output; the rest, when the peer accepts it. The connection is closed if there is more

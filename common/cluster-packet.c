@@ -7,176 +7,47 @@
 
 #include "bus-string.h"
 
-G_STATIC_ASSERT(sizeof(ClusterHead) == 8);
-G_STATIC_ASSERT(sizeof(ClusterHello) == 16);
-G_STATIC_ASSERT(sizeof(ClusterDemand) == 48);
-G_STATIC_ASSERT(sizeof(ClusterAck) == 16);
-G_STATIC_ASSERT(sizeof(ClusterList) == 24);
-G_STATIC_ASSERT(sizeof(ClusterBreak) == 32);
-G_STATIC_ASSERT(sizeof(ClusterLease) == 32);
-G_STATIC_ASSERT(sizeof(ClusterPermit) == 40);
-G_STATIC_ASSERT(sizeof(ClusterYield) == 24);
-G_STATIC_ASSERT(sizeof(ClusterRevoked) == 24);
-G_STATIC_ASSERT(sizeof(ClusterReply) == 24);
-G_STATIC_ASSERT(sizeof(ClusterRow) == 16);
-G_STATIC_ASSERT(sizeof(ClusterRows) == 24);
-G_STATIC_ASSERT(sizeof(ClusterStatus) == 16);
-G_STATIC_ASSERT(sizeof(ClusterBroken) == 24);
-G_STATIC_ASSERT(CLUSTER_PACKET_BYTES_MAX <= G_MAXUINT16 + 1);
+/* About what a GVariant takes beside its bytes. */
+#define VARIANT_BYTES 150
+/* What a row takes in ROWS beside its own bytes: the end of its place, and padding. */
+#define ROW_EXTRA_BYTES 12
+/* The members of ROWS before the rows, and the ends of the places of members. */
+#define ROWS_EXTRA_BYTES 64
 
-static gsize
-align(gsize size)
-{
-    return (size + CLUSTER_PACKET_ALIGNMENT - 1) & ~(gsize)(CLUSTER_PACKET_ALIGNMENT - 1);
-}
+static const char row_format[] = "(yyx&s&s)";
+
+/* As in the header; `&` and `@` are for g_variant_get(). */
+static const char *const formats[] = {
+    [CLUSTER_PACKET_HELLO] = "(u)",     [CLUSTER_PACKET_DEMAND] = "(ttuuyyybu&s&s)",
+    [CLUSTER_PACKET_READY] = "()",      [CLUSTER_PACKET_ACK] = "(t)",
+    [CLUSTER_PACKET_LIST] = "(tu&s)",   [CLUSTER_PACKET_BREAK] = "(tu&s&s&s)",
+    [CLUSTER_PACKET_LEASE] = "(txuu)",  [CLUSTER_PACKET_PERMIT] = "(tyxt)",
+    [CLUSTER_PACKET_YIELD] = "(tb)",    [CLUSTER_PACKET_REVOKED] = "(ty)",
+    [CLUSTER_PACKET_BUSY] = "(tu)",     [CLUSTER_PACKET_GONE] = "(tu)",
+    [CLUSTER_PACKET_SYNCED] = "()",     [CLUSTER_PACKET_ROWS] = "(tb@a(yyxss))",
+    [CLUSTER_PACKET_STATE] = "(u&s&s)", [CLUSTER_PACKET_BROKEN] = "(tub)",
+};
 
 /* ---- reading */
 
-/* Reads the texts at the end of a message, one after the other. */
-typedef struct {
-    const char *at;
-    const char *end;
-    gboolean is_valid;
-} Texts;
-
-static Texts
-begin_texts(const void *text, const void *end)
-{
-    return (Texts){.at = text, .end = end, .is_valid = TRUE};
-}
-
-static void
-check_text(Texts *texts, gsize length, gsize min, gsize max)
-{
-    if (!texts->is_valid)
-        return;
-    texts->is_valid = length >= min && length <= max && length < (gsize)(texts->end - texts->at) &&
-                      memchr(texts->at, '\0', length + 1) == texts->at + length &&
-                      bus_string_is_valid(texts->at);
-    if (texts->is_valid)
-        texts->at += length + 1;
-}
-
-static void
-check_bucket(Texts *texts, gsize length)
-{
-    check_text(texts, length, 1, CLUSTER_BUCKET_BYTES_MAX);
-}
-
-static void
-check_name(Texts *texts, gsize length)
-{
-    check_text(texts, length, 0, CLUSTER_NAME_BYTES_MAX);
-}
-
-/* Skips the zeros after the last text of `message`. */
 static gboolean
-end_texts(Texts *texts, const void *message)
+is_text(const char *text, gsize min, gsize max)
 {
-    const char *end;
+    const gsize length = strlen(text);
 
-    if (!texts->is_valid)
-        return FALSE;
-    end = (const char *)message + align((gsize)(texts->at - (const char *)message));
-    if (end > texts->end)
-        return FALSE;
-    for (; texts->at < end; texts->at++)
-        if (*texts->at != '\0')
-            return FALSE;
-    return TRUE;
-}
-
-/* Whether `texts` ends where the message does. */
-static gboolean
-end_message(Texts *texts, const ClusterHead *head)
-{
-    return end_texts(texts, head) && texts->at == texts->end;
-}
-
-static const void *
-get_end(const ClusterHead *head)
-{
-    return (const char *)head + head->size;
+    return length >= min && length <= max && bus_string_is_valid(text);
 }
 
 static gboolean
-check_hello(const ClusterHead *head)
+is_bucket(const char *text)
 {
-    const ClusterHello *self = (const ClusterHello *)head;
-
-    return head->size == sizeof *self && self->reserved == 0;
+    return is_text(text, 1, CLUSTER_BUCKET_BYTES_MAX);
 }
 
 static gboolean
-check_demand(const ClusterHead *head)
+is_name(const char *text)
 {
-    const ClusterDemand *self = (const ClusterDemand *)head;
-    Texts texts;
-
-    if (head->size < sizeof *self || self->handle == 0 || self->block > CLUSTER_BLOCK_MAX ||
-        self->number == 0 || self->want > PERMIT_EXCLUSIVE || self->held > PERMIT_EXCLUSIVE ||
-        self->undecided > UNDECIDED_STEAL || self->reserved != 0 ||
-        (self->flags & ~CLUSTER_DEMAND_TURN_OVER) != 0)
-        return FALSE;
-    if (self->undecided != UNDECIDED_NONE && self->want == PERMIT_NONE)
-        return FALSE;
-    if ((self->flags & CLUSTER_DEMAND_TURN_OVER) != 0 &&
-        (self->held != PERMIT_NONE || self->block == 0))
-        return FALSE;
-    texts = begin_texts(self->text, get_end(head));
-    check_bucket(&texts, self->bucket_length);
-    check_name(&texts, self->name_length);
-    return end_message(&texts, head);
-}
-
-static gboolean
-check_list(const ClusterHead *head)
-{
-    const ClusterList *self = (const ClusterList *)head;
-    Texts texts;
-
-    if (head->size < sizeof *self || self->reserved != 0)
-        return FALSE;
-    texts = begin_texts(self->text, get_end(head));
-    check_bucket(&texts, self->bucket_length);
-    return end_message(&texts, head);
-}
-
-static gboolean
-check_break(const ClusterHead *head)
-{
-    const ClusterBreak *self = (const ClusterBreak *)head;
-    Texts texts;
-
-    if (head->size < sizeof *self || self->reserved[0] != 0 || self->reserved[1] != 0 ||
-        self->reserved[2] != 0)
-        return FALSE;
-    texts = begin_texts(self->text, get_end(head));
-    check_bucket(&texts, self->bucket_length);
-    check_name(&texts, self->name_length);
-    check_text(&texts, self->host_length, 0, CLUSTER_HOST_BYTES_MAX);
-    return end_message(&texts, head);
-}
-
-static gboolean
-check_from_service(const ClusterHead *head)
-{
-    switch (head->kind) {
-    case CLUSTER_PACKET_HELLO:
-        return check_hello(head);
-    case CLUSTER_PACKET_DEMAND:
-        return check_demand(head);
-    case CLUSTER_PACKET_READY:
-        return head->size == sizeof *head;
-    case CLUSTER_PACKET_ACK:
-        return head->size == sizeof(ClusterAck);
-    case CLUSTER_PACKET_LIST:
-        return check_list(head);
-    case CLUSTER_PACKET_BREAK:
-        return check_break(head);
-    default:
-        return FALSE;
-    }
+    return is_text(text, 0, CLUSTER_NAME_BYTES_MAX);
 }
 
 static gboolean
@@ -186,415 +57,262 @@ is_state(guint32 state)
 }
 
 static gboolean
-check_lease(const ClusterHead *head)
+is_mode(guint8 mode)
 {
-    const ClusterLease *self = (const ClusterLease *)head;
-
-    return head->size == sizeof *self && is_state(self->state) && self->deadline_us >= 0 &&
-           self->reason <= CLUSTER_REASON_UNEXPECTED &&
-           (self->reason == CLUSTER_REASON_NONE || self->state != CLUSTER_STATE_ACTIVE);
+    return mode == PERMIT_SHARED || mode == PERMIT_EXCLUSIVE;
 }
 
 static gboolean
-check_permit(const ClusterHead *head)
+read_demand(GVariant *body, ClusterDemand *out)
 {
-    const ClusterPermit *self = (const ClusterPermit *)head;
-
-    return head->size == sizeof *self && self->handle != 0 && self->mode >= PERMIT_SHARED &&
-           self->mode <= PERMIT_EXCLUSIVE && self->reserved == 0 && self->deadline_us > 0 &&
-           self->block > 0 && self->block <= CLUSTER_BLOCK_MAX;
+    g_variant_get(body, formats[CLUSTER_PACKET_DEMAND], &out->handle, &out->block, &out->uid,
+                  &out->number, &out->want, &out->held, &out->undecided, &out->is_turn_over,
+                  &out->n_waiting, &out->bucket, &out->name);
+    return out->handle != 0 && out->block <= CLUSTER_BLOCK_MAX && out->number != 0 &&
+           out->want <= PERMIT_EXCLUSIVE && out->held <= PERMIT_EXCLUSIVE &&
+           out->undecided <= UNDECIDED_STEAL &&
+           (out->undecided == UNDECIDED_NONE || out->want != PERMIT_NONE) &&
+           (!out->is_turn_over || (out->held == PERMIT_NONE && out->block != 0)) &&
+           is_bucket(out->bucket) && is_name(out->name);
 }
 
 static gboolean
-check_yield(const ClusterHead *head)
+read_list(GVariant *body, ClusterList *out)
 {
-    const ClusterYield *self = (const ClusterYield *)head;
-
-    return head->size == sizeof *self && self->handle != 0 && self->now <= 1 && self->reserved == 0;
+    g_variant_get(body, formats[CLUSTER_PACKET_LIST], &out->serial, &out->uid, &out->bucket);
+    return is_bucket(out->bucket);
 }
 
 static gboolean
-check_revoked(const ClusterHead *head)
+read_break(GVariant *body, ClusterBreak *out)
 {
-    const ClusterRevoked *self = (const ClusterRevoked *)head;
-
-    return head->size == sizeof *self && self->handle != 0 && self->reserved == 0 &&
-           (self->reason == CLUSTER_REVOKED_STOLEN || self->reason == CLUSTER_REVOKED_LOST);
+    g_variant_get(body, formats[CLUSTER_PACKET_BREAK], &out->serial, &out->uid, &out->bucket,
+                  &out->name, &out->host);
+    return is_bucket(out->bucket) && is_name(out->name) &&
+           is_text(out->host, 0, CLUSTER_HOST_BYTES_MAX);
 }
 
 static gboolean
-check_row(Texts *texts)
+read_from_service(ClusterMessage *out)
 {
-    const ClusterRow *row = (const ClusterRow *)texts->at;
-
-    if ((gsize)(texts->end - texts->at) < sizeof *row || row->mode < PERMIT_SHARED ||
-        row->mode > PERMIT_EXCLUSIVE ||
-        (row->state != CLUSTER_ROW_HOLDS && row->state != CLUSTER_ROW_WAITS) ||
-        row->reserved != 0 || row->since_us < 0)
-        return FALSE;
-    texts->at = row->text;
-    check_text(texts, row->host_length, 1, CLUSTER_HOST_BYTES_MAX);
-    check_name(texts, row->name_length);
-    return end_texts(texts, row);
-}
-
-static gboolean
-check_rows(const ClusterHead *head)
-{
-    const ClusterRows *self = (const ClusterRows *)head;
-    Texts texts;
-
-    if (head->size < sizeof *self || self->more > 1)
-        return FALSE;
-    texts = begin_texts(self->rows, get_end(head));
-    for (guint32 i = 0; i < self->n_rows; i++)
-        if (!check_row(&texts))
-            return FALSE;
-    return texts.at == texts.end;
-}
-
-static gboolean
-check_status(const ClusterHead *head)
-{
-    const ClusterStatus *self = (const ClusterStatus *)head;
-    Texts texts;
-
-    if (head->size < sizeof *self || !is_state(self->state))
-        return FALSE;
-    texts = begin_texts(self->text, get_end(head));
-    check_text(&texts, self->engine_length, 0, CLUSTER_PACKET_BYTES_MAX);
-    check_text(&texts, self->hosts_length, 0, CLUSTER_PACKET_BYTES_MAX);
-    return end_message(&texts, head);
-}
-
-static gboolean
-check_reply(const ClusterHead *head)
-{
-    const ClusterReply *self = (const ClusterReply *)head;
-
-    return head->size == sizeof *self && self->handle != 0 && self->number != 0 &&
-           self->reserved == 0;
-}
-
-static gboolean
-check_from_gateway(const ClusterHead *head)
-{
-    switch (head->kind) {
-    case CLUSTER_PACKET_LEASE:
-        return check_lease(head);
-    case CLUSTER_PACKET_PERMIT:
-        return check_permit(head);
-    case CLUSTER_PACKET_YIELD:
-        return check_yield(head);
-    case CLUSTER_PACKET_REVOKED:
-        return check_revoked(head);
-    case CLUSTER_PACKET_BUSY:
-    case CLUSTER_PACKET_GONE:
-        return check_reply(head);
-    case CLUSTER_PACKET_SYNCED:
-        return head->size == sizeof *head;
-    case CLUSTER_PACKET_ROWS:
-        return check_rows(head);
-    case CLUSTER_PACKET_STATE:
-        return check_status(head);
-    case CLUSTER_PACKET_BROKEN:
-        return head->size == sizeof(ClusterBroken) && ((const ClusterBroken *)head)->failed <= 1;
+    switch (out->kind) {
+    case CLUSTER_PACKET_HELLO:
+        g_variant_get(out->body, formats[out->kind], &out->version);
+        return TRUE;
+    case CLUSTER_PACKET_DEMAND:
+        return read_demand(out->body, &out->demand);
+    case CLUSTER_PACKET_READY:
+        return TRUE;
+    case CLUSTER_PACKET_ACK:
+        g_variant_get(out->body, formats[out->kind], &out->acknowledged);
+        return TRUE;
+    case CLUSTER_PACKET_LIST:
+        return read_list(out->body, &out->list);
+    case CLUSTER_PACKET_BREAK:
+        return read_break(out->body, &out->to_break);
     default:
         return FALSE;
     }
 }
 
-static const ClusterHead *
-read_message(const void *packet, gsize size, gboolean (*check)(const ClusterHead *head))
+static gboolean
+read_lease(GVariant *body, ClusterLease *out)
+{
+    g_variant_get(body, formats[CLUSTER_PACKET_LEASE], &out->serial, &out->deadline_us, &out->state,
+                  &out->reason);
+    return is_state(out->state) && out->deadline_us >= 0 &&
+           out->reason <= CLUSTER_REASON_UNEXPECTED &&
+           (out->reason == CLUSTER_REASON_NONE || out->state != CLUSTER_STATE_ACTIVE);
+}
+
+static gboolean
+read_turn(guint32 kind, GVariant *body, ClusterTurn *out)
+{
+    const char *format = formats[kind];
+
+    switch (kind) {
+    case CLUSTER_PACKET_PERMIT:
+        g_variant_get(body, format, &out->handle, &out->mode, &out->deadline_us, &out->block);
+        return out->handle != 0 && is_mode(out->mode) && out->deadline_us > 0 && out->block > 0 &&
+               out->block <= CLUSTER_BLOCK_MAX;
+    case CLUSTER_PACKET_YIELD:
+        g_variant_get(body, format, &out->handle, &out->now);
+        return out->handle != 0;
+    case CLUSTER_PACKET_REVOKED:
+        g_variant_get(body, format, &out->handle, &out->reason);
+        return out->handle != 0 &&
+               (out->reason == CLUSTER_REVOKED_STOLEN || out->reason == CLUSTER_REVOKED_LOST);
+    default:
+        g_variant_get(body, format, &out->handle, &out->number);
+        return out->handle != 0 && out->number != 0;
+    }
+}
+
+static gboolean
+read_rows(GVariant *body, ClusterRows *out)
+{
+    GVariantIter iter;
+    ClusterRow row;
+
+    g_variant_get(body, formats[CLUSTER_PACKET_ROWS], &out->serial, &out->more, &out->rows);
+    g_variant_iter_init(&iter, out->rows);
+    while (g_variant_iter_next(&iter, row_format, &row.mode, &row.state, &row.since_us, &row.host,
+                               &row.name))
+        if (!is_mode(row.mode) ||
+            (row.state != CLUSTER_ROW_HOLDS && row.state != CLUSTER_ROW_WAITS) ||
+            row.since_us < 0 || !is_text(row.host, 1, CLUSTER_HOST_BYTES_MAX) || !is_name(row.name))
+            return FALSE;
+    return TRUE;
+}
+
+static gboolean
+read_status(GVariant *body, ClusterStatus *out)
+{
+    g_variant_get(body, formats[CLUSTER_PACKET_STATE], &out->state, &out->engine, &out->hosts);
+    return is_state(out->state) && is_text(out->engine, 0, CLUSTER_PACKET_BYTES_MAX) &&
+           is_text(out->hosts, 0, CLUSTER_PACKET_BYTES_MAX);
+}
+
+static gboolean
+read_from_gateway(ClusterMessage *out)
+{
+    switch (out->kind) {
+    case CLUSTER_PACKET_LEASE:
+        return read_lease(out->body, &out->lease);
+    case CLUSTER_PACKET_PERMIT:
+    case CLUSTER_PACKET_YIELD:
+    case CLUSTER_PACKET_REVOKED:
+    case CLUSTER_PACKET_BUSY:
+    case CLUSTER_PACKET_GONE:
+        return read_turn(out->kind, out->body, &out->turn);
+    case CLUSTER_PACKET_SYNCED:
+        return TRUE;
+    case CLUSTER_PACKET_ROWS:
+        return read_rows(out->body, &out->rows);
+    case CLUSTER_PACKET_STATE:
+        return read_status(out->body, &out->status);
+    case CLUSTER_PACKET_BROKEN:
+        g_variant_get(out->body, formats[out->kind], &out->broken.serial, &out->broken.count,
+                      &out->broken.failed);
+        return TRUE;
+    default:
+        return FALSE;
+    }
+}
+
+/* Returns the type of a format. */
+static GVariantType *
+get_type(const char *format)
+{
+    g_autoptr(GString) type = g_string_new(format);
+
+    g_string_replace(type, "&", "", 0);
+    g_string_replace(type, "@", "", 0);
+    return g_variant_type_new(type->str);
+}
+
+static gboolean
+read_packet(ClusterMessage *out,
+            const void *packet,
+            gsize size,
+            gboolean (*read_body)(ClusterMessage *out))
 {
     const ClusterHead *head = packet;
+    g_autoptr(GVariantType) type = NULL;
 
+    *out = (ClusterMessage){0};
     if (size < sizeof *head || size > CLUSTER_PACKET_BYTES_MAX || head->size != size ||
-        size % CLUSTER_PACKET_ALIGNMENT != 0 || head->flags != 0 || !check(head))
-        return NULL;
-    return head;
+        head->kind >= G_N_ELEMENTS(formats) || formats[head->kind] == NULL)
+        return FALSE;
+    type = get_type(formats[head->kind]);
+    out->kind = head->kind;
+    out->body = g_variant_ref_sink(
+        g_variant_new_from_data(type, head + 1, size - sizeof *head, FALSE, NULL, NULL));
+    if (g_variant_is_normal_form(out->body) && read_body(out))
+        return TRUE;
+    cluster_message_clear(out);
+    return FALSE;
 }
 
-const ClusterHead *
-cluster_packet_read_from_service(const void *packet, gsize size)
+gboolean
+cluster_packet_read_from_service(ClusterMessage *out, const void *packet, gsize size)
 {
-    return read_message(packet, size, check_from_service);
+    return read_packet(out, packet, size, read_from_service);
 }
 
-const ClusterHead *
-cluster_packet_read_from_gateway(const void *packet, gsize size)
+gboolean
+cluster_packet_read_from_gateway(ClusterMessage *out, const void *packet, gsize size)
 {
-    return read_message(packet, size, check_from_gateway);
+    return read_packet(out, packet, size, read_from_gateway);
 }
 
-static gsize
-get_row_size(gsize host_length, gsize name_length)
+void
+cluster_message_clear(ClusterMessage *message)
 {
-    return align(sizeof(ClusterRow) + host_length + name_length + 2);
+    if (message->kind == CLUSTER_PACKET_ROWS)
+        g_clear_pointer(&message->rows.rows, g_variant_unref);
+    g_clear_pointer(&message->body, g_variant_unref);
 }
 
-const ClusterRow *
-cluster_rows_next(const ClusterRows *rows, const ClusterRow *row)
+ClusterRow
+cluster_row_read(GVariant *row)
 {
-    if (row == NULL)
-        return (const ClusterRow *)rows->rows;
-    return (const ClusterRow *)((const char *)row +
-                                get_row_size(row->host_length, row->name_length));
+    ClusterRow out;
+
+    g_variant_get(row, row_format, &out.mode, &out.state, &out.since_us, &out.host, &out.name);
+    return out;
 }
 
 /* ---- writing */
 
-static ClusterHead
-make_head(ClusterPacketKind kind, gsize size)
+GVariant *
+cluster_row_new(const ClusterRow *row)
 {
-    return (ClusterHead){.kind = (guint16)kind, .size = (guint32)align(size)};
+    GVariant *new_row = g_variant_ref_sink(
+        g_variant_new(row_format, row->mode, row->state, row->since_us, row->host, row->name));
+
+    g_variant_get_data(new_row); /* its members become bytes, which take less memory */
+    return new_row;
 }
 
-static void
-append(GByteArray *bytes, const void *data, gsize size)
+gsize
+cluster_row_get_memory(GVariant *row)
 {
-    g_byte_array_append(bytes, data, (guint)size);
-}
-
-/* Appends the texts that a NULL-terminated list contains, and the zeros after the last. */
-static void
-append_texts(GByteArray *bytes, const char *const *texts)
-{
-    static const guint8 zeros[CLUSTER_PACKET_ALIGNMENT];
-
-    for (; *texts != NULL; texts++)
-        append(bytes, *texts, strlen(*texts) + 1);
-    append(bytes, zeros, align(bytes->len) - bytes->len);
-}
-
-/* Appends a message of `size` bytes and texts. Sets the head. */
-static void
-append_with_texts(GByteArray *bytes,
-                  ClusterPacketKind kind,
-                  const void *message,
-                  gsize size,
-                  const char *const *texts)
-{
-    const guint offset = bytes->len;
-
-    append(bytes, message, size);
-    append_texts(bytes, texts);
-    *(ClusterHead *)(bytes->data + offset) = make_head(kind, bytes->len - offset);
+    return g_variant_get_size(row) + VARIANT_BYTES;
 }
 
 void
-cluster_packet_write_hello(GByteArray *bytes)
+cluster_packet_write(GByteArray *bytes, ClusterPacketKind kind, ...)
 {
-    const ClusterHello message = {
-        .head = make_head(CLUSTER_PACKET_HELLO, sizeof message),
-        .version = CLUSTER_PACKET_VERSION,
-    };
+    g_autoptr(GVariant) body = NULL;
+    ClusterHead head = {.kind = kind};
+    va_list members;
 
-    append(bytes, &message, sizeof message);
+    va_start(members, kind);
+    body = g_variant_ref_sink(g_variant_new_va(formats[kind], NULL, &members));
+    va_end(members);
+    head.size = (guint32)(sizeof head + g_variant_get_size(body));
+    g_byte_array_append(bytes, (const guint8 *)&head, sizeof head);
+    g_byte_array_append(bytes, g_variant_get_data(body), (guint)g_variant_get_size(body));
 }
 
 void
-cluster_packet_write_demand(GByteArray *bytes,
-                            const ClusterDemand *demand,
-                            const char *bucket,
-                            const char *name)
+cluster_packet_write_rows(GByteArray *bytes, guint64 serial, const GPtrArray *rows)
 {
-    const char *const texts[] = {bucket, name, NULL};
-    ClusterDemand message = *demand;
+    guint i = 0;
 
-    message.bucket_length = (guint16)strlen(bucket);
-    message.name_length = (guint16)strlen(name);
-    append_with_texts(bytes, CLUSTER_PACKET_DEMAND, &message, sizeof message, texts);
-}
+    do {
+        gsize size = sizeof(ClusterHead) + ROWS_EXTRA_BYTES;
+        GVariantBuilder builder;
 
-void
-cluster_packet_write_head(GByteArray *bytes, ClusterPacketKind kind)
-{
-    const ClusterHead head = make_head(kind, sizeof head);
-
-    append(bytes, &head, sizeof head);
-}
-
-void
-cluster_packet_write_ack(GByteArray *bytes, guint64 serial)
-{
-    const ClusterAck message = {
-        .head = make_head(CLUSTER_PACKET_ACK, sizeof message),
-        .serial = serial,
-    };
-
-    append(bytes, &message, sizeof message);
-}
-
-void
-cluster_packet_write_list(GByteArray *bytes, guint64 serial, guint32 uid, const char *bucket)
-{
-    const char *const texts[] = {bucket, NULL};
-    const ClusterList message = {
-        .serial = serial, .uid = uid, .bucket_length = (guint16)strlen(bucket)};
-
-    append_with_texts(bytes, CLUSTER_PACKET_LIST, &message, sizeof message, texts);
-}
-
-void
-cluster_packet_write_break(GByteArray *bytes,
-                           guint64 serial,
-                           guint32 uid,
-                           const char *bucket,
-                           const char *name,
-                           const char *host)
-{
-    const char *const texts[] = {bucket, name, host != NULL ? host : "", NULL};
-    const ClusterBreak message = {
-        .serial = serial,
-        .uid = uid,
-        .bucket_length = (guint16)strlen(bucket),
-        .name_length = (guint16)strlen(name),
-        .host_length = (guint16)strlen(texts[2]),
-    };
-
-    append_with_texts(bytes, CLUSTER_PACKET_BREAK, &message, sizeof message, texts);
-}
-
-void
-cluster_packet_write_lease(
-    GByteArray *bytes, guint64 serial, gint64 deadline_us, ClusterState state, ClusterReason reason)
-{
-    const ClusterLease message = {
-        .head = make_head(CLUSTER_PACKET_LEASE, sizeof message),
-        .serial = serial,
-        .deadline_us = deadline_us,
-        .state = state,
-        .reason = reason,
-    };
-
-    append(bytes, &message, sizeof message);
-}
-
-void
-cluster_packet_write_permit(
-    GByteArray *bytes, guint64 handle, PermitMode mode, gint64 deadline_us, guint64 block)
-{
-    const ClusterPermit message = {
-        .head = make_head(CLUSTER_PACKET_PERMIT, sizeof message),
-        .handle = handle,
-        .mode = mode,
-        .deadline_us = deadline_us,
-        .block = block,
-    };
-
-    append(bytes, &message, sizeof message);
-}
-
-void
-cluster_packet_write_yield(GByteArray *bytes, guint64 handle, gboolean now)
-{
-    const ClusterYield message = {
-        .head = make_head(CLUSTER_PACKET_YIELD, sizeof message),
-        .handle = handle,
-        .now = now ? 1 : 0,
-    };
-
-    append(bytes, &message, sizeof message);
-}
-
-void
-cluster_packet_write_revoked(GByteArray *bytes, guint64 handle, ClusterRevokedReason reason)
-{
-    const ClusterRevoked message = {
-        .head = make_head(CLUSTER_PACKET_REVOKED, sizeof message),
-        .handle = handle,
-        .reason = reason,
-    };
-
-    append(bytes, &message, sizeof message);
-}
-
-void
-cluster_packet_write_reply(GByteArray *bytes,
-                           ClusterPacketKind kind,
-                           guint64 handle,
-                           guint32 number)
-{
-    const ClusterReply message = {
-        .head = make_head(kind, sizeof message),
-        .handle = handle,
-        .number = number,
-    };
-
-    append(bytes, &message, sizeof message);
-}
-
-guint
-cluster_packet_begin_rows(GByteArray *bytes, guint64 serial)
-{
-    const ClusterRows message = {
-        .head = make_head(CLUSTER_PACKET_ROWS, sizeof message),
-        .serial = serial,
-    };
-
-    append(bytes, &message, sizeof message);
-    return bytes->len - (guint)sizeof message;
-}
-
-void
-cluster_packet_add_row(GByteArray *bytes,
-                       guint *offset,
-                       PermitMode mode,
-                       ClusterRowState state,
-                       gint64 since_us,
-                       const char *host,
-                       const char *name)
-{
-    const ClusterRow row = {
-        .mode = (guint8)mode,
-        .state = (guint8)state,
-        .host_length = (guint16)strlen(host),
-        .name_length = (guint16)strlen(name),
-        .since_us = since_us,
-    };
-    const char *const texts[] = {host, name, NULL};
-    const gsize size = get_row_size(row.host_length, row.name_length);
-    ClusterRows *rows = (ClusterRows *)(bytes->data + *offset);
-
-    if (rows->head.size + size > CLUSTER_PACKET_BYTES_MAX) {
-        const guint64 serial = rows->serial;
-
-        rows->more = 1;
-        *offset = cluster_packet_begin_rows(bytes, serial);
-        rows = (ClusterRows *)(bytes->data + *offset);
-    }
-    rows->n_rows++;
-    rows->head.size += (guint32)size;
-    append(bytes, &row, sizeof row);
-    append_texts(bytes, texts);
-}
-
-void
-cluster_packet_write_status(GByteArray *bytes,
-                            ClusterState state,
-                            const char *engine,
-                            const char *hosts)
-{
-    const char *const texts[] = {engine, hosts, NULL};
-    const ClusterStatus message = {
-        .state = state,
-        .engine_length = (guint16)strlen(engine),
-        .hosts_length = (guint16)strlen(hosts),
-    };
-
-    append_with_texts(bytes, CLUSTER_PACKET_STATE, &message, sizeof message, texts);
-}
-
-void
-cluster_packet_write_broken(GByteArray *bytes, guint64 serial, guint32 count, gboolean failed)
-{
-    const ClusterBroken message = {
-        .head = make_head(CLUSTER_PACKET_BROKEN, sizeof message),
-        .serial = serial,
-        .count = count,
-        .failed = failed ? 1 : 0,
-    };
-
-    append(bytes, &message, sizeof message);
+        g_variant_builder_init(&builder, G_VARIANT_TYPE("a(yyxss)"));
+        for (; i < rows->len; i++) {
+            size += g_variant_get_size(rows->pdata[i]) + ROW_EXTRA_BYTES;
+            if (size > CLUSTER_PACKET_BYTES_MAX)
+                break;
+            g_variant_builder_add_value(&builder, rows->pdata[i]);
+        }
+        cluster_packet_write(bytes, CLUSTER_PACKET_ROWS, serial, i < rows->len,
+                             g_variant_builder_end(&builder));
+    } while (i < rows->len);
 }

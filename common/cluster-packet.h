@@ -1,17 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The packets between weblocksd and its gateway to a cluster, weblocks-clusterd: their layout, and
- * the functions that read and write them. This header is the specification.
+/* The packets between weblocksd and its gateway to a cluster, weblocks-clusterd: their contents,
+ * and the functions that read and write them. This header is the specification.
  *
- * A packet is one message on a SOCK_SEQPACKET socket. All numbers are in native byte order, since
- * both peers are on one machine. The size of every message is a multiple of 8 bytes. A text is
- * UTF-8 of characters that D-Bus strings can contain, and is followed by a NUL that its length does
- * not count; a message with texts ends with zeros up to a multiple of 8.
+ * A packet is one message on a SOCK_SEQPACKET socket: a ClusterHead, then a serialized GVariant in
+ * native byte order, since both peers are on one machine. Its type depends on the kind, and is
+ * written beside it below, with the names of its members.
  *
- * Reading is strict: if cluster_packet_read_*() returns a message, its size, reserved fields,
- * enumerations and texts are valid. The reading functions return pointers into the caller's packet;
- * the writing functions append to a byte array that the caller owns.
+ * Reading is strict: the GVariant is in normal form, and if cluster_packet_read_*() returns TRUE,
+ * all numbers, enumerations and texts are valid. Texts contain only what D-Bus strings can.
  *
  * Words: a *queue* is one lock name of one bucket of one user, with the requests of this host. A
  * *permit* is what the host may grant in a queue now. A *turn* is the time from a permit until it
@@ -24,9 +22,8 @@
 
 #include "permit-mode.h"
 
-#define CLUSTER_PACKET_VERSION   1u
+#define CLUSTER_PACKET_VERSION   2u
 #define CLUSTER_PACKET_BYTES_MAX 65536u
-#define CLUSTER_PACKET_ALIGNMENT 8u
 
 /* Packets contain the names of buckets without "cluster:". */
 #define CLUSTER_BUCKET_BYTES_MAX 64u
@@ -40,27 +37,26 @@
 
 typedef enum {
     /* From weblocksd. */
-    CLUSTER_PACKET_HELLO = 1,
-    CLUSTER_PACKET_DEMAND = 2,
-    CLUSTER_PACKET_READY = 3,
-    CLUSTER_PACKET_ACK = 4,
-    CLUSTER_PACKET_LIST = 5,
-    CLUSTER_PACKET_BREAK = 6,
+    CLUSTER_PACKET_HELLO = 1,  /* (u): the version; the first packet of a connection */
+    CLUSTER_PACKET_DEMAND = 2, /* (ttuuyyybuss): the members of ClusterDemand */
+    CLUSTER_PACKET_READY = 3,  /* (): all demands that exist at the beginning were sent */
+    CLUSTER_PACKET_ACK = 4,    /* (t): the serial of a LEASE: weblocksd is alive */
+    CLUSTER_PACKET_LIST = 5,   /* (tus): the members of ClusterList */
+    CLUSTER_PACKET_BREAK = 6,  /* (tusss): those of ClusterBreak */
     /* From the gateway. */
-    CLUSTER_PACKET_LEASE = 65,
-    CLUSTER_PACKET_PERMIT = 66,
-    CLUSTER_PACKET_YIELD = 67,
-    CLUSTER_PACKET_REVOKED = 68,
-    CLUSTER_PACKET_BUSY = 69,
-    CLUSTER_PACKET_GONE = 70,
-    CLUSTER_PACKET_SYNCED = 71,
-    CLUSTER_PACKET_ROWS = 72,
-    CLUSTER_PACKET_STATE = 73,
-    CLUSTER_PACKET_BROKEN = 74,
+    CLUSTER_PACKET_LEASE = 65,   /* (txuu): those of ClusterLease */
+    CLUSTER_PACKET_PERMIT = 66,  /* (tyxt): handle, mode, deadline_us, block */
+    CLUSTER_PACKET_YIELD = 67,   /* (tb): handle, now; another host waits: the turn is to end */
+    CLUSTER_PACKET_REVOKED = 68, /* (ty): handle, reason; what is held under the permit has ended */
+    CLUSTER_PACKET_BUSY = 69,    /* (tu): handle, number; another host has a conflicting claim, for
+                                  * a request with ifAvailable */
+    CLUSTER_PACKET_GONE = 70,    /* (tu): handle, number; see ClusterDemand */
+    CLUSTER_PACKET_SYNCED = 71,  /* (): the reply to READY: a permit was sent for each claim that
+                                  * this host has since before; what is held without one is lost */
+    CLUSTER_PACKET_ROWS = 72,    /* (tba(yyxss)): the members of ClusterRows */
+    CLUSTER_PACKET_STATE = 73,   /* (uss): those of ClusterStatus */
+    CLUSTER_PACKET_BROKEN = 74,  /* (tub): those of ClusterBroken */
 } ClusterPacketKind;
-
-/* ClusterDemand.flags. */
-#define CLUSTER_DEMAND_TURN_OVER 1u /* the permit is returned */
 
 /* The connection of the gateway to the engine. OFF is not sent: there is no gateway. */
 typedef enum {
@@ -98,19 +94,11 @@ typedef enum {
 } ClusterRowState;
 
 typedef struct {
-    guint16 kind;
-    guint16 flags; /* 0 */
-    guint32 size;  /* of the message, including this head, in bytes */
+    guint32 kind;
+    guint32 size; /* of the packet, including this head, in bytes */
 } ClusterHead;
 
 /* ---- from weblocksd */
-
-/* The first message of a connection. */
-typedef struct {
-    ClusterHead head;
-    guint32 version;
-    guint32 reserved;
-} ClusterHello;
 
 /* What a queue needs now. It replaces the earlier demand of the same handle. A handle stands for
  * the same queue as long as the connection; a demand of a handle that is new to the gateway
@@ -121,251 +109,122 @@ typedef struct {
  * `block` is that of the permit that the queue has or returns, so that the gateway does not take
  * the end of one turn for that of the next; 0: it has none. */
 typedef struct {
-    ClusterHead head;
     guint64 handle; /* not 0 */
     guint64 block;
     guint32 uid;
-    guint32 number;   /* not 0 */
-    guint8 want;      /* a PermitMode: of the first request that waits */
-    guint8 held;      /* a PermitMode */
-    guint8 undecided; /* an Undecided: a request waits for an answer in a short time */
-    guint8 flags;
-    guint16 bucket_length;
-    guint16 name_length;
+    guint32 number;        /* not 0 */
+    guint8 want;           /* a PermitMode: of the first request that waits */
+    guint8 held;           /* a PermitMode */
+    guint8 undecided;      /* an Undecided: a request waits for an answer in a short time */
+    gboolean is_turn_over; /* the permit is returned: nothing is held */
     guint32 n_waiting;
-    guint32 reserved;
-    char text[]; /* bucket, name */
+    const char *bucket;
+    const char *name;
 } ClusterDemand;
-
-/* READY is only a head: the demands that exist at the beginning of the connection have been sent.
- * The gateway replies SYNCED, only a head, too: it has sent a permit for each claim that this host
- * has since before; what is held without one is lost. */
-
-/* weblocksd is alive: it has received this LEASE. */
-typedef struct {
-    ClusterHead head;
-    guint64 serial;
-} ClusterAck;
 
 /* Asks for the claims of other hosts on the names of a bucket, for ROWS. */
 typedef struct {
-    ClusterHead head;
     guint64 serial;
     guint32 uid;
-    guint16 bucket_length;
-    guint16 reserved;
-    char text[]; /* bucket */
+    const char *bucket;
 } ClusterList;
 
 /* Ends what one or all other hosts hold of a name, as a steal does, for BROKEN. */
 typedef struct {
-    ClusterHead head;
     guint64 serial;
     guint32 uid;
-    guint16 bucket_length;
-    guint16 name_length;
-    guint16 host_length; /* 0: all other hosts */
-    guint16 reserved[3];
-    char text[]; /* bucket, name, host */
+    const char *bucket;
+    const char *name;
+    const char *host; /* "": all other hosts */
 } ClusterBreak;
 
 /* ---- from the gateway */
 
 typedef struct {
-    ClusterHead head;
     guint64 serial;
     gint64 deadline_us; /* CLOCK_BOOTTIME; permits are not valid after it. 0: there is no lease */
     guint32 state;      /* a ClusterState, not OFF */
     guint32 reason;     /* a ClusterReason; NONE if the state is ACTIVE */
 } ClusterLease;
 
+/* PERMIT, YIELD, REVOKED, BUSY and GONE are about a queue. Each has some of these members. */
 typedef struct {
-    ClusterHead head;
-    guint64 handle;
-    guint32 mode; /* a PermitMode, not NONE */
-    guint32 reserved;
+    guint64 handle;     /* not 0 */
+    guint8 mode;        /* a PermitMode, not NONE */
     gint64 deadline_us; /* that of the lease */
     guint64 block;      /* of tokens; not 0 */
-} ClusterPermit;
+    gboolean now;       /* FALSE: after all requests that wait now; TRUE: nothing more is granted */
+    guint8 reason;      /* a ClusterRevokedReason */
+    guint32 number;     /* of the demand that this replies to, not 0 */
+} ClusterTurn;
 
-/* Another host waits: the turn is to end. */
+/* A claim of another host. */
 typedef struct {
-    ClusterHead head;
-    guint64 handle;
-    guint32 now; /* 0: after all requests that wait now; 1: nothing more is to be granted */
-    guint32 reserved;
-} ClusterYield;
-
-/* The permit is not valid any more, and locks that are held under it have ended. */
-typedef struct {
-    ClusterHead head;
-    guint64 handle;
-    guint32 reason; /* a ClusterRevokedReason */
-    guint32 reserved;
-} ClusterRevoked;
-
-/* BUSY: another host has a conflicting claim, for a request with ifAvailable. GONE: see
- * ClusterDemand. */
-typedef struct {
-    ClusterHead head;
-    guint64 handle;
-    guint32 number; /* of the demand that this replies to */
-    guint32 reserved;
-} ClusterReply;
-
-typedef struct {
-    guint8 mode;  /* a PermitMode, not NONE */
-    guint8 state; /* a ClusterRowState */
-    guint16 host_length;
-    guint16 name_length;
-    guint16 reserved;
+    guint8 mode;     /* a PermitMode, not NONE */
+    guint8 state;    /* a ClusterRowState */
     gint64 since_us; /* since 1970; when the claim was made */
-    char text[];     /* host, name; then zeros up to a multiple of 8 */
+    const char *host;
+    const char *name;
 } ClusterRow;
 
-/* The claims of other hosts, in the order of the engine. */
+/* In the order of the engine. */
 typedef struct {
-    ClusterHead head;
     guint64 serial;
-    guint32 n_rows;
-    guint32 more; /* 1: another ROWS of this serial follows */
-    char rows[];  /* of ClusterRow */
+    gboolean more;  /* another ROWS of this serial follows */
+    GVariant *rows; /* see cluster_row_read() */
 } ClusterRows;
 
 /* For `weblocks cluster status`. */
 typedef struct {
-    ClusterHead head;
-    guint32 state; /* a ClusterState, not OFF */
-    guint16 engine_length;
-    guint16 hosts_length;
-    char text[]; /* engine: the server that is connected, or ""; hosts: names, one per line */
+    guint32 state;      /* a ClusterState, not OFF */
+    const char *engine; /* the server that is connected, or "" */
+    const char *hosts;  /* names, one per line */
 } ClusterStatus;
 
 typedef struct {
-    ClusterHead head;
     guint64 serial;
-    guint32 count;  /* the number of claims that held the name and have ended */
-    guint32 failed; /* 1: the engine could not be reached */
+    guint32 count;   /* the number of claims that held the name and have ended */
+    gboolean failed; /* the engine could not be reached */
 } ClusterBroken;
-
-/* ---- texts */
-
-static inline const char *
-cluster_demand_get_bucket(const ClusterDemand *demand)
-{
-    return demand->text;
-}
-
-static inline const char *
-cluster_demand_get_name(const ClusterDemand *demand)
-{
-    return demand->text + demand->bucket_length + 1;
-}
-
-static inline const char *
-cluster_break_get_bucket(const ClusterBreak *self)
-{
-    return self->text;
-}
-
-static inline const char *
-cluster_break_get_name(const ClusterBreak *self)
-{
-    return self->text + self->bucket_length + 1;
-}
-
-static inline const char *
-cluster_break_get_host(const ClusterBreak *self)
-{
-    return self->text + self->bucket_length + 1 + self->name_length + 1;
-}
-
-static inline const char *
-cluster_row_get_host(const ClusterRow *row)
-{
-    return row->text;
-}
-
-static inline const char *
-cluster_row_get_name(const ClusterRow *row)
-{
-    return row->text + row->host_length + 1;
-}
-
-static inline const char *
-cluster_status_get_engine(const ClusterStatus *status)
-{
-    return status->text;
-}
-
-static inline const char *
-cluster_status_get_hosts(const ClusterStatus *status)
-{
-    return status->text + status->engine_length + 1;
-}
-
-/* Returns the row after `row`, or the first if `row` is NULL; not to be called more than `n_rows`
- * times. */
-const ClusterRow *cluster_rows_next(const ClusterRows *rows, const ClusterRow *row);
 
 /* ---- reading */
 
-/* Returns the message of a packet of `size` bytes, or NULL if it is malformed. `packet` must be
- * 8-byte aligned. */
-const ClusterHead *cluster_packet_read_from_service(const void *packet, gsize size);
-const ClusterHead *cluster_packet_read_from_gateway(const void *packet, gsize size);
+typedef struct {
+    guint32 kind;   /* a ClusterPacketKind */
+    GVariant *body; /* owned; the texts and rows are parts of it */
+    union {
+        guint32 version;
+        ClusterDemand demand;
+        guint64 acknowledged;
+        ClusterList list;
+        ClusterBreak to_break;
+        ClusterLease lease;
+        ClusterTurn turn;
+        ClusterRows rows;
+        ClusterStatus status;
+        ClusterBroken broken;
+    };
+} ClusterMessage;
 
-/* ---- writing: each function appends one message to `bytes` */
+/* Reads a packet of `size` bytes. Returns FALSE if it is malformed. `packet` must be 8-byte
+ * aligned, and stay as it is until cluster_message_clear(). */
+gboolean cluster_packet_read_from_service(ClusterMessage *out, const void *packet, gsize size);
+gboolean cluster_packet_read_from_gateway(ClusterMessage *out, const void *packet, gsize size);
+void cluster_message_clear(ClusterMessage *message);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ClusterMessage, cluster_message_clear)
 
-void cluster_packet_write_hello(GByteArray *bytes);
+/* A row is a GVariant of the type (yyxss), whose texts are parts of it. */
+ClusterRow cluster_row_read(GVariant *row);
 
-/* Copies everything but the head, the lengths and the text from `demand`. */
-void cluster_packet_write_demand(GByteArray *bytes,
-                                 const ClusterDemand *demand,
-                                 const char *bucket,
-                                 const char *name);
+/* Returns a new row, which takes cluster_row_get_memory() bytes. */
+GVariant *cluster_row_new(const ClusterRow *row);
+gsize cluster_row_get_memory(GVariant *row);
 
-/* `kind` is READY or SYNCED. */
-void cluster_packet_write_head(GByteArray *bytes, ClusterPacketKind kind);
-void cluster_packet_write_ack(GByteArray *bytes, guint64 serial);
-void cluster_packet_write_list(GByteArray *bytes, guint64 serial, guint32 uid, const char *bucket);
+/* ---- writing */
 
-/* `host` NULL: all other hosts. */
-void cluster_packet_write_break(GByteArray *bytes,
-                                guint64 serial,
-                                guint32 uid,
-                                const char *bucket,
-                                const char *name,
-                                const char *host);
+/* Appends a packet. The further arguments are those of g_variant_new() for the type of this kind.
+ */
+void cluster_packet_write(GByteArray *bytes, ClusterPacketKind kind, ...);
 
-void cluster_packet_write_lease(GByteArray *bytes,
-                                guint64 serial,
-                                gint64 deadline_us,
-                                ClusterState state,
-                                ClusterReason reason);
-void cluster_packet_write_permit(
-    GByteArray *bytes, guint64 handle, PermitMode mode, gint64 deadline_us, guint64 block);
-void cluster_packet_write_yield(GByteArray *bytes, guint64 handle, gboolean now);
-void cluster_packet_write_revoked(GByteArray *bytes, guint64 handle, ClusterRevokedReason reason);
-
-/* `kind` is BUSY or GONE. */
-void cluster_packet_write_reply(GByteArray *bytes,
-                                ClusterPacketKind kind,
-                                guint64 handle,
-                                guint32 number);
-
-/* Begins a ROWS at the end of `bytes`, and returns its offset. Rows are added to it while it is the
- * last message; for a row that does not fit, cluster_packet_add_row() begins another one. */
-guint cluster_packet_begin_rows(GByteArray *bytes, guint64 serial);
-void cluster_packet_add_row(GByteArray *bytes,
-                            guint *offset,
-                            PermitMode mode,
-                            ClusterRowState state,
-                            gint64 since_us,
-                            const char *host,
-                            const char *name);
-void cluster_packet_write_status(GByteArray *bytes,
-                                 ClusterState state,
-                                 const char *engine,
-                                 const char *hosts);
-void cluster_packet_write_broken(GByteArray *bytes, guint64 serial, guint32 count, gboolean failed);
+/* Appends one or more ROWS with all these rows. */
+void cluster_packet_write_rows(GByteArray *bytes, guint64 serial, const GPtrArray *rows);

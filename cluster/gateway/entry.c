@@ -453,7 +453,7 @@ entry_set_demand(Entry *entry, const ClusterDemand *message)
         .held = message->held,
         .has_if_available = message->undecided == UNDECIDED_IF_AVAILABLE,
         .has_steal = message->undecided == UNDECIDED_STEAL,
-        .is_returned = (message->flags & CLUSTER_DEMAND_TURN_OVER) != 0,
+        .is_returned = message->is_turn_over,
         .block = message->block,
     };
 

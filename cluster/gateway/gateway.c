@@ -259,8 +259,7 @@ on_demand(const ClusterDemand *message, gpointer data)
     Entry *entry = g_hash_table_lookup(gateway->handles, &message->handle);
 
     if (entry == NULL) {
-        entry = get_entry(gateway, cluster_demand_get_bucket(message), message->uid,
-                          cluster_demand_get_name(message), FALSE);
+        entry = get_entry(gateway, message->bucket, message->uid, message->name, FALSE);
         if (entry_get_handle(entry) != 0) {
             g_warning("weblocksd has used two handles for one name");
             service_socket_disconnect(gateway->service);
@@ -293,11 +292,11 @@ on_ack(guint64 serial, gpointer data)
 }
 
 static void
-on_rows(const GByteArray *rows, gpointer data)
+on_rows(guint64 serial, const GPtrArray *rows, gpointer data)
 {
     const Gateway *gateway = data;
 
-    service_socket_send_rows(gateway->service, rows);
+    service_socket_send_rows(gateway->service, serial, rows);
 }
 
 static void

@@ -8,7 +8,8 @@
 typedef struct {
     char *bucket;
     guint32 uid;
-    GByteArray *rows;
+    GPtrArray *rows;
+    gsize n_bytes;
     gint64 until_us;
 } List;
 
@@ -23,7 +24,7 @@ list_free(gpointer data)
     List *list = data;
 
     g_free(list->bucket);
-    g_byte_array_unref(list->rows);
+    g_ptr_array_unref(list->rows);
     g_free(list);
 }
 
@@ -65,7 +66,7 @@ remove_list(ListCache *cache, GList *place)
 {
     List *list = place->data;
 
-    cache->n_bytes -= list->rows->len;
+    cache->n_bytes -= list->n_bytes;
     g_queue_delete_link(&cache->lists, place);
     list_free(list);
 }
@@ -74,7 +75,7 @@ void
 list_cache_add(ListCache *cache,
                const char *bucket,
                guint32 uid,
-               GByteArray *rows,
+               GPtrArray *rows,
                gint64 begin_us,
                gint64 end_us)
 {
@@ -85,27 +86,18 @@ list_cache_add(ListCache *cache,
         remove_list(cache, earlier);
     list->bucket = g_strdup(bucket);
     list->uid = uid;
-    list->rows = g_byte_array_ref(rows);
+    list->rows = g_ptr_array_ref(rows);
     list->until_us = end_us + LIST_CACHE_FACTOR * (end_us - begin_us);
     g_queue_push_tail(&cache->lists, list);
-    cache->n_bytes += rows->len;
+    for (guint i = 0; i < rows->len; i++)
+        list->n_bytes += cluster_row_get_memory(rows->pdata[i]);
+    cache->n_bytes += list->n_bytes;
     while (cache->n_bytes > LIST_CACHE_BYTES_MAX)
         remove_list(cache, cache->lists.head);
 }
 
-static void
-set_serial(GByteArray *rows, guint64 serial)
-{
-    for (guint at = 0; at < rows->len;) {
-        ClusterRows *packet = (ClusterRows *)(rows->data + at);
-
-        packet->serial = serial;
-        at += packet->head.size;
-    }
-}
-
-const GByteArray *
-list_cache_find(ListCache *cache, const char *bucket, guint32 uid, guint64 serial, gint64 now_us)
+const GPtrArray *
+list_cache_find(ListCache *cache, const char *bucket, guint32 uid, gint64 now_us)
 {
     GList *place = find(cache, bucket, uid);
     const List *list;
@@ -117,6 +109,5 @@ list_cache_find(ListCache *cache, const char *bucket, guint32 uid, guint64 seria
         remove_list(cache, place);
         return NULL;
     }
-    set_serial(list->rows, serial);
     return list->rows;
 }

@@ -24,17 +24,16 @@ ListCache *list_cache_new(void);
 void list_cache_free(ListCache *cache);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ListCache, list_cache_free)
 
-/* `rows` are one or more ROWS packets, which were read in this time. */
+/* `rows`, see cluster_row_read(), were read in this time. */
 void list_cache_add(ListCache *cache,
                     const char *bucket,
                     guint32 uid,
-                    GByteArray *rows,
+                    GPtrArray *rows,
                     gint64 begin_us,
                     gint64 end_us);
 
-/* Returns the packets of a list that can be used now, with this serial, borrowed; NULL: none. */
-const GByteArray *
-list_cache_find(ListCache *cache, const char *bucket, guint32 uid, guint64 serial, gint64 now_us);
+/* Returns the rows of a list that can be used now, borrowed; NULL: none. */
+const GPtrArray *list_cache_find(ListCache *cache, const char *bucket, guint32 uid, gint64 now_us);
 
 /* The claims have changed. */
 void list_cache_clear(ListCache *cache);

@@ -67,35 +67,42 @@ is_lock_name(const char *name)
     return strlen(name) <= CLUSTER_NAME_BYTES_MAX && bus_string_is_valid(name);
 }
 
-static void
-add_row(GByteArray *bytes, guint *offset, const Row *row, gboolean is_first)
+static GVariant *
+make_row(const Row *row, gboolean is_first)
 {
-    gint64 since_us;
-    const char *host = parse_text(row->claim->text, &since_us);
+    ClusterRow out = {
+        .mode = (guint8)row->name.mode,
+        .state = is_first ? CLUSTER_ROW_HOLDS : CLUSTER_ROW_WAITS,
+        .name = row->claim->name,
+    };
 
-    cluster_packet_add_row(bytes, offset, row->name.mode,
-                           is_first ? CLUSTER_ROW_HOLDS : CLUSTER_ROW_WAITS, since_us, host,
-                           row->claim->name);
+    out.host = parse_text(row->claim->text, &out.since_us);
+    return cluster_row_new(&out);
 }
 
 /* The sorted rows of other sessions than `own`. */
-static void
-add_rows(GByteArray *bytes, guint *offset, const GArray *rows, guint64 own)
+static GPtrArray *
+make_rows(const GArray *rows, guint64 own)
 {
+    GPtrArray *made = g_ptr_array_new_with_free_func((GDestroyNotify)g_variant_unref);
     const char *path = ""; /* of the name */
+    gsize n_bytes = 0;
     ClaimOrder order;
 
     claim_order_init(&order);
-    for (guint i = 0; i < rows->len && bytes->len < ROWS_BYTES_MAX; i++) {
+    for (guint i = 0; i < rows->len && n_bytes < ROWS_BYTES_MAX; i++) {
         const Row *row = &g_array_index(rows, Row, i);
 
         if (strcmp(path, row->claim->name_path) != 0)
             claim_order_init(&order);
         path = row->claim->name_path;
         claim_order_add(&order, &row->name);
-        if (row->name.session != own)
-            add_row(bytes, offset, row, claim_order_is_first(&order, &row->name));
+        if (row->name.session == own)
+            continue;
+        g_ptr_array_add(made, make_row(row, claim_order_is_first(&order, &row->name)));
+        n_bytes += g_variant_get_size(made->pdata[made->len - 1]);
     }
+    return made;
 }
 
 static void
@@ -103,8 +110,7 @@ on_scanned(const EngineAnswer *answer, gpointer data)
 {
     List *list = data;
     g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(Row));
-    g_autoptr(GByteArray) bytes = g_byte_array_new();
-    guint offset = cluster_packet_begin_rows(bytes, list->serial);
+    g_autoptr(GPtrArray) made = NULL;
 
     for (guint i = 0; answer->result == ENGINE_OK && i < answer->claims->len; i++) {
         Row row = {.claim = answer->claims->pdata[i]};
@@ -113,11 +119,11 @@ on_scanned(const EngineAnswer *answer, gpointer data)
             g_array_append_val(rows, row);
     }
     g_array_sort(rows, compare_rows);
-    add_rows(bytes, &offset, rows, list->session);
+    made = make_rows(rows, list->session);
     if (answer->result == ENGINE_OK)
-        list_cache_add(list->cache, list->bucket, list->uid, bytes, list->begin_us,
+        list_cache_add(list->cache, list->bucket, list->uid, made, list->begin_us,
                        g_get_monotonic_time());
-    list->callback(bytes, list->data);
+    list->callback(list->serial, made, list->data);
     g_free(list->bucket);
     g_free(list);
 }
@@ -131,19 +137,19 @@ remote_list(Session *session,
 {
     static const EngineAnswer unreachable = {.result = ENGINE_CONNECTION_LOST};
     Engine *engine = session_get_engine(session);
-    const GByteArray *rows = list_cache_find(cache, message->text, message->uid, message->serial,
-                                             g_get_monotonic_time());
+    const GPtrArray *rows =
+        list_cache_find(cache, message->bucket, message->uid, g_get_monotonic_time());
     List *list;
 
     if (engine != NULL && rows != NULL) {
-        callback(rows, data);
+        callback(message->serial, rows, data);
         return;
     }
     list = g_new0(List, 1);
     *list = (List){
         .serial = message->serial,
         .cache = cache,
-        .bucket = g_strdup(message->text),
+        .bucket = g_strdup(message->bucket),
         .uid = message->uid,
         .begin_us = g_get_monotonic_time(),
         .callback = callback,
@@ -154,7 +160,7 @@ remote_list(Session *session,
         return;
     }
     list->session = session_get_id(session);
-    engine_scan(engine, message->text, message->uid, NULL, TRUE, ROWS_MAX, on_scanned, list);
+    engine_scan(engine, message->bucket, message->uid, NULL, TRUE, ROWS_MAX, on_scanned, list);
 }
 
 /* ---- breaking */
@@ -338,10 +344,9 @@ remote_break(Session *session,
     *self = (Break){
         .session = session,
         .serial = message->serial,
-        .name_path = engine_path_name(root, cluster_break_get_bucket(message), message->uid,
-                                      cluster_break_get_name(message)),
-        .name = g_strdup(cluster_break_get_name(message)),
-        .host = g_strdup(cluster_break_get_host(message)),
+        .name_path = engine_path_name(root, message->bucket, message->uid, message->name),
+        .name = g_strdup(message->name),
+        .host = g_strdup(message->host),
         .ends_us = g_get_monotonic_time() + BREAK_PATIENCE_US,
         .callback = callback,
         .data = data,

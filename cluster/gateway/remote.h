@@ -12,9 +12,9 @@
 #include "list-cache.h"
 #include "session.h"
 
-/* `rows` are one or more ROWS packets for the serial of the message. They are from `cache` if it
- * has them, and are added to it otherwise. */
-typedef void (*RemoteRows)(const GByteArray *rows, gpointer data);
+/* `serial` is that of the message, `rows` see cluster_row_read(). They are from `cache` if it has
+ * them, and are added to it otherwise. */
+typedef void (*RemoteRows)(guint64 serial, const GPtrArray *rows, gpointer data);
 void remote_list(Session *session,
                  ListCache *cache,
                  const ClusterList *message,

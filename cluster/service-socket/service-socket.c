@@ -48,11 +48,9 @@ on_closed(const char *reason, gpointer data)
 }
 
 static void
-receive_hello(ServiceSocket *self, const ClusterHead *message)
+receive_hello(ServiceSocket *self, const ClusterMessage *message)
 {
-    const ClusterHello *hello = (const ClusterHello *)message;
-
-    if (message->kind != CLUSTER_PACKET_HELLO || hello->version != CLUSTER_PACKET_VERSION) {
+    if (message->kind != CLUSTER_PACKET_HELLO || message->version != CLUSTER_PACKET_VERSION) {
         on_closed("its first packet is not one that this version understands", self);
         return;
     }
@@ -61,7 +59,7 @@ receive_hello(ServiceSocket *self, const ClusterHead *message)
 }
 
 static void
-on_received(const ClusterHead *message, gpointer data)
+on_received(const ClusterMessage *message, gpointer data)
 {
     ServiceSocket *self = data;
 
@@ -71,19 +69,19 @@ on_received(const ClusterHead *message, gpointer data)
     }
     switch (message->kind) {
     case CLUSTER_PACKET_DEMAND:
-        self->functions->demand((const ClusterDemand *)message, self->data);
+        self->functions->demand(&message->demand, self->data);
         break;
     case CLUSTER_PACKET_READY:
         self->functions->ready(self->data);
         break;
     case CLUSTER_PACKET_ACK:
-        self->functions->ack(((const ClusterAck *)message)->serial, self->data);
+        self->functions->ack(message->acknowledged, self->data);
         break;
     case CLUSTER_PACKET_LIST:
-        self->functions->list((const ClusterList *)message, self->data);
+        self->functions->list(&message->list, self->data);
         break;
     case CLUSTER_PACKET_BREAK:
-        self->functions->break_claims((const ClusterBreak *)message, self->data);
+        self->functions->break_claims(&message->to_break, self->data);
         break;
     default:
         on_closed("a packet out of order", self);
@@ -257,28 +255,15 @@ service_socket_disconnect(ServiceSocket *self)
 
 /* ---- sending */
 
-/* Returns the output to write to; NULL if there is no service. */
-static GByteArray *
-begin(ServiceSocket *self)
-{
-    return self->is_greeted ? cluster_connection_get_output(self->connection) : NULL;
-}
-
-static void
-end(ServiceSocket *self)
-{
-    cluster_connection_flush(self->connection);
-}
-
-#define SEND(self, kind, ...)                              \
-    G_STMT_START                                           \
-    {                                                      \
-        GByteArray *out = begin(self);                     \
-        if (out != NULL) {                                 \
-            cluster_packet_write_##kind(out, __VA_ARGS__); \
-            end(self);                                     \
-        }                                                  \
-    }                                                      \
+/* Without a service, nothing is sent. */
+#define SEND(self, ...)                                                                           \
+    G_STMT_START                                                                                  \
+    {                                                                                             \
+        if ((self)->is_greeted) {                                                                 \
+            cluster_packet_write(cluster_connection_get_output((self)->connection), __VA_ARGS__); \
+            cluster_connection_flush((self)->connection);                                         \
+        }                                                                                         \
+    }                                                                                             \
     G_STMT_END
 
 void
@@ -288,44 +273,44 @@ service_socket_send_lease(ServiceSocket *self,
                           ClusterState state,
                           ClusterReason reason)
 {
-    SEND(self, lease, serial, deadline_us, state, reason);
+    SEND(self, CLUSTER_PACKET_LEASE, serial, deadline_us, state, reason);
 }
 
 void
 service_socket_send_permit(
     ServiceSocket *self, guint64 handle, PermitMode mode, gint64 deadline_us, guint64 block)
 {
-    SEND(self, permit, handle, mode, deadline_us, block);
+    SEND(self, CLUSTER_PACKET_PERMIT, handle, mode, deadline_us, block);
 }
 
 void
 service_socket_send_yield(ServiceSocket *self, guint64 handle, gboolean now)
 {
-    SEND(self, yield, handle, now);
+    SEND(self, CLUSTER_PACKET_YIELD, handle, now);
 }
 
 void
 service_socket_send_revoked(ServiceSocket *self, guint64 handle, ClusterRevokedReason reason)
 {
-    SEND(self, revoked, handle, reason);
+    SEND(self, CLUSTER_PACKET_REVOKED, handle, reason);
 }
 
 void
 service_socket_send_busy(ServiceSocket *self, guint64 handle, guint32 number)
 {
-    SEND(self, reply, CLUSTER_PACKET_BUSY, handle, number);
+    SEND(self, CLUSTER_PACKET_BUSY, handle, number);
 }
 
 void
 service_socket_send_gone(ServiceSocket *self, guint64 handle, guint32 number)
 {
-    SEND(self, reply, CLUSTER_PACKET_GONE, handle, number);
+    SEND(self, CLUSTER_PACKET_GONE, handle, number);
 }
 
 void
 service_socket_send_synced(ServiceSocket *self)
 {
-    SEND(self, head, CLUSTER_PACKET_SYNCED);
+    SEND(self, CLUSTER_PACKET_SYNCED);
 }
 
 void
@@ -334,22 +319,20 @@ service_socket_send_status(ServiceSocket *self,
                            const char *engine,
                            const char *hosts)
 {
-    SEND(self, status, state, engine, hosts);
+    SEND(self, CLUSTER_PACKET_STATE, state, engine, hosts);
 }
 
 void
 service_socket_send_broken(ServiceSocket *self, guint64 serial, guint32 count, gboolean failed)
 {
-    SEND(self, broken, serial, count, failed);
+    SEND(self, CLUSTER_PACKET_BROKEN, serial, count, failed);
 }
 
 void
-service_socket_send_rows(ServiceSocket *self, const GByteArray *rows)
+service_socket_send_rows(ServiceSocket *self, guint64 serial, const GPtrArray *rows)
 {
-    GByteArray *out = begin(self);
-
-    if (out == NULL)
+    if (!self->is_greeted)
         return;
-    g_byte_array_append(out, rows->data, rows->len);
-    end(self);
+    cluster_packet_write_rows(cluster_connection_get_output(self->connection), serial, rows);
+    cluster_connection_flush(self->connection);
 }

@@ -48,8 +48,7 @@ gboolean service_socket_is_connected(const ServiceSocket *self);
 /* Disconnects the service, if there is one; `closed` is called. */
 void service_socket_disconnect(ServiceSocket *self);
 
-/* Send a packet in the order of the calls; without a service, it is dropped. The rest of the name
- * is that of the function of cluster-packet.h that writes it. */
+/* Send a packet in the order of the calls; without a service, it is dropped. */
 void service_socket_send_lease(ServiceSocket *self,
                                guint64 serial,
                                gint64 deadline_us,
@@ -69,5 +68,5 @@ void service_socket_send_status(ServiceSocket *self,
 void
 service_socket_send_broken(ServiceSocket *self, guint64 serial, guint32 count, gboolean failed);
 
-/* Sends ROWS, which were written by cluster_packet_begin_rows() and cluster_packet_add_row(). */
-void service_socket_send_rows(ServiceSocket *self, const GByteArray *rows);
+/* See cluster_packet_write_rows(). */
+void service_socket_send_rows(ServiceSocket *self, guint64 serial, const GPtrArray *rows);

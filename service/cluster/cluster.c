@@ -116,7 +116,7 @@ receive_lease(Cluster *self, const ClusterLease *message)
 {
     GByteArray *out = gateway_get_output(&self->gateway);
 
-    cluster_packet_write_ack(out, message->serial);
+    cluster_packet_write(out, CLUSTER_PACKET_ACK, message->serial);
     self->state = message->state;
     self->reason = message->reason;
     if (message->state == CLUSTER_STATE_LOST) {
@@ -129,7 +129,7 @@ receive_lease(Cluster *self, const ClusterLease *message)
 }
 
 static void
-receive_permit(Cluster *self, Demand *demand, const ClusterPermit *message)
+receive_permit(Cluster *self, Demand *demand, const ClusterTurn *message)
 {
     LockQueue *queue = demand->queue;
 
@@ -145,7 +145,7 @@ receive_permit(Cluster *self, Demand *demand, const ClusterPermit *message)
 }
 
 static void
-receive_revoked(Demand *demand, const ClusterRevoked *message)
+receive_revoked(Demand *demand, const ClusterTurn *message)
 {
     demand_note_revoked(demand);
     permit_revoke(demand->queue,
@@ -168,37 +168,36 @@ receive_status(Cluster *self, const ClusterStatus *message)
     self->state = message->state;
     g_free(self->engine);
     g_free(self->hosts);
-    self->engine = g_strdup(cluster_status_get_engine(message));
-    self->hosts = g_strdup(cluster_status_get_hosts(message));
+    self->engine = g_strdup(message->engine);
+    self->hosts = g_strdup(message->hosts);
 }
 
-/* All these messages have their handle in the same place. */
 static void
-receive_for_queue(Cluster *self, const ClusterHead *message)
+receive_for_queue(Cluster *self, guint32 kind, const ClusterTurn *turn)
 {
-    Demand *demand = demands_find(&self->demands, ((const ClusterReply *)message)->handle);
+    Demand *demand = demands_find(&self->demands, turn->handle);
 
     if (demand == NULL) {
         /* An unneeded permit can't be returned otherwise. */
-        if (message->kind == CLUSTER_PACKET_PERMIT)
+        if (kind == CLUSTER_PACKET_PERMIT)
             gateway_disconnect(&self->gateway);
         return;
     }
-    switch (message->kind) {
+    switch (kind) {
     case CLUSTER_PACKET_PERMIT:
-        receive_permit(self, demand, (const ClusterPermit *)message);
+        receive_permit(self, demand, turn);
         break;
     case CLUSTER_PACKET_YIELD:
-        permit_yield(demand->queue, ((const ClusterYield *)message)->now != 0);
+        permit_yield(demand->queue, turn->now);
         break;
     case CLUSTER_PACKET_REVOKED:
-        receive_revoked(demand, (const ClusterRevoked *)message);
+        receive_revoked(demand, turn);
         break;
     case CLUSTER_PACKET_BUSY:
         permit_decline(demand->queue);
         break;
     case CLUSTER_PACKET_GONE:
-        demands_receive_gone(&self->demands, demand, ((const ClusterReply *)message)->number);
+        demands_receive_gone(&self->demands, demand, turn->number);
         break;
     default:
         g_assert_not_reached();
@@ -206,28 +205,28 @@ receive_for_queue(Cluster *self, const ClusterHead *message)
 }
 
 static void
-on_received(const ClusterHead *message, gpointer data)
+on_received(const ClusterMessage *message, gpointer data)
 {
     Cluster *self = data;
 
     switch (message->kind) {
     case CLUSTER_PACKET_LEASE:
-        receive_lease(self, (const ClusterLease *)message);
+        receive_lease(self, &message->lease);
         break;
     case CLUSTER_PACKET_SYNCED:
         receive_synced(self);
         break;
     case CLUSTER_PACKET_STATE:
-        receive_status(self, (const ClusterStatus *)message);
+        receive_status(self, &message->status);
         break;
     case CLUSTER_PACKET_ROWS:
-        self->functions->listed((const ClusterRows *)message, self->data);
+        self->functions->listed(&message->rows, self->data);
         break;
     case CLUSTER_PACKET_BROKEN:
-        self->functions->broken((const ClusterBroken *)message, self->data);
+        self->functions->broken(&message->broken, self->data);
         break;
     default:
-        receive_for_queue(self, message);
+        receive_for_queue(self, message->kind, &message->turn);
     }
 }
 
@@ -250,7 +249,7 @@ take_changed(Cluster *self, GByteArray *out)
     if (self->server->user_agent.demands->len > 0) {
         gateway_await_writable(&self->gateway);
     } else if (!self->has_sent_ready) {
-        cluster_packet_write_head(out, CLUSTER_PACKET_READY);
+        cluster_packet_write(out, CLUSTER_PACKET_READY);
         self->has_sent_ready = TRUE;
     }
 }
@@ -466,7 +465,7 @@ cluster_list(Cluster *self, guint32 uid, const char *bucket)
     out = gateway_get_output(&self->gateway);
     if (out == NULL)
         return 0;
-    cluster_packet_write_list(out, ++self->last_serial, uid, get_name(bucket));
+    cluster_packet_write(out, CLUSTER_PACKET_LIST, ++self->last_serial, uid, get_name(bucket));
     return self->last_serial;
 }
 
@@ -479,6 +478,7 @@ cluster_break(Cluster *self, guint32 uid, const char *bucket, const char *name, 
     out = gateway_get_output(&self->gateway);
     if (out == NULL)
         return 0;
-    cluster_packet_write_break(out, ++self->last_serial, uid, get_name(bucket), name, host);
+    cluster_packet_write(out, CLUSTER_PACKET_BREAK, ++self->last_serial, uid, get_name(bucket),
+                         name, host != NULL ? host : "");
     return self->last_serial;
 }

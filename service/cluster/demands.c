@@ -184,22 +184,14 @@ static void
 send_demand(Demand *demand, const LockDemand *now, guint64 returned, GByteArray *out)
 {
     const LockManager *manager = demand->queue->manager;
-    const ClusterDemand message = {
-        .handle = demand->handle,
-        .block = returned != 0 ? returned : demand->block,
-        .uid = manager->principal->identity.uid,
-        .number = ++demand->number,
-        .want = (guint8)now->want,
-        .held = (guint8)now->held,
-        .undecided = (guint8)now->undecided,
-        .flags = returned != 0 ? CLUSTER_DEMAND_TURN_OVER : 0,
-        .n_waiting = now->n_waiting,
-    };
 
     demand->sent = *now;
     demand->must_send = FALSE;
-    cluster_packet_write_demand(out, &message, manager->bucket + strlen(BUS_CLUSTER_PREFIX),
-                                demand->queue->name);
+    cluster_packet_write(out, CLUSTER_PACKET_DEMAND, demand->handle,
+                         returned != 0 ? returned : demand->block, manager->principal->identity.uid,
+                         ++demand->number, now->want, now->held, now->undecided, returned != 0,
+                         now->n_waiting, manager->bucket + strlen(BUS_CLUSTER_PREFIX),
+                         demand->queue->name);
 }
 
 void

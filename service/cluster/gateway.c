@@ -13,7 +13,7 @@ static void connect_later(Gateway *self);
 /* ---- the connection */
 
 static void
-on_received(const ClusterHead *message, gpointer data)
+on_received(const ClusterMessage *message, gpointer data)
 {
     Gateway *self = data;
 
@@ -87,7 +87,7 @@ gateway_connect(Gateway *self)
         return;
     }
     self->connection = cluster_connection_new(fd, &handler, self);
-    cluster_packet_write_hello(gateway_get_output(self));
+    cluster_packet_write(gateway_get_output(self), CLUSTER_PACKET_HELLO, CLUSTER_PACKET_VERSION);
     self->functions->connected(fd, self->data);
 }
 

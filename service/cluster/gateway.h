@@ -17,7 +17,7 @@
 typedef struct {
     /* The connection has been established, and HELLO has been written. `fd` is borrowed. */
     void (*connected)(int fd, gpointer data);
-    void (*received)(const ClusterHead *message, gpointer data);
+    void (*received)(const ClusterMessage *message, gpointer data);
     void (*disconnected)(gpointer data);
     /* Whether the connection is still needed. */
     gboolean (*is_needed)(gpointer data);

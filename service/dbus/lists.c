@@ -82,15 +82,15 @@ static void
 append_rows_in_state(Writer *writer, const GPtrArray *rows, LockRequestState state)
 {
     for (guint i = 0; rows != NULL && i < rows->len && writer->r >= 0; i++) {
-        const ClusterRow *row = rows->pdata[i];
+        const ClusterRow row = cluster_row_read(rows->pdata[i]);
         g_autofree char *client_id = NULL;
 
-        if (get_row_state(row) != state)
+        if (get_row_state(&row) != state)
             continue;
-        client_id = g_strconcat(BUS_HOST_PREFIX, cluster_row_get_host(row), NULL);
-        note(writer, sd_bus_message_append(writer->message, "(sss)", cluster_row_get_name(row),
-                                           get_row_mode(row), client_id));
-        writer->n_bytes += row->name_length + row->host_length + 32;
+        client_id = g_strconcat(BUS_HOST_PREFIX, row.host, NULL);
+        note(writer, sd_bus_message_append(writer->message, "(sss)", row.name, get_row_mode(&row),
+                                           client_id));
+        writer->n_bytes += strlen(row.name) + strlen(row.host) + 32;
     }
 }
 
@@ -163,21 +163,20 @@ append_entry(const InspectEntry *entry, gpointer data)
 static void
 append_row(Writer *writer, const ClusterRow *row, guint32 uid)
 {
-    const char *host = cluster_row_get_host(row);
     const gint64 age_us = MAX(g_get_real_time() - row->since_us, 0);
     const gboolean held = get_row_state(row) == LOCK_REQUEST_HELD;
     const guint64 none = 0;
-    g_autofree char *client_id = g_strconcat(BUS_HOST_PREFIX, host, NULL);
+    g_autofree char *client_id = g_strconcat(BUS_HOST_PREFIX, row->host, NULL);
 
     note(writer, sd_bus_message_append(writer->message, "a{sv}", 17, "id", "t", none, "name", "s",
-                                       cluster_row_get_name(row), "mode", "s", get_row_mode(row),
-                                       "state", "s", held ? BUS_STATE_HELD : BUS_STATE_PENDING,
-                                       "clientId", "s", client_id, "token", "t", none, "why", "s",
-                                       "", "age", "t", (guint64)age_us / 1000, "pid", "u", 0u,
-                                       "process", "s", "", "app", "s", "", "uid", "u", uid,
-                                       "position", "u", 0u, "cursor", "t", G_MAXUINT64, "key", "t",
-                                       none, "blockedBy", "as", 0, "host", "s", host));
-    writer->n_bytes += ENTRY_BYTES + row->name_length;
+                                       row->name, "mode", "s", get_row_mode(row), "state", "s",
+                                       held ? BUS_STATE_HELD : BUS_STATE_PENDING, "clientId", "s",
+                                       client_id, "token", "t", none, "why", "s", "", "age", "t",
+                                       (guint64)age_us / 1000, "pid", "u", 0u, "process", "s", "",
+                                       "app", "s", "", "uid", "u", uid, "position", "u", 0u,
+                                       "cursor", "t", G_MAXUINT64, "key", "t", none, "blockedBy",
+                                       "as", 0, "host", "s", row->host));
+    writer->n_bytes += ENTRY_BYTES + strlen(row->name);
 }
 
 /* The rows of other hosts, which match the filter, are appended to the last page. */
@@ -193,8 +192,11 @@ append_inspect(Writer *writer,
     note(writer, sd_bus_message_open_container(writer->message, 'a', "a{sv}"));
     if (manager != NULL)
         more = lock_manager_inspect(manager, filter, append_entry, writer);
-    for (guint i = 0; rows != NULL && !more && i < rows->len && writer->r >= 0; i++)
-        append_row(writer, rows->pdata[i], uid);
+    for (guint i = 0; rows != NULL && !more && i < rows->len && writer->r >= 0; i++) {
+        const ClusterRow row = cluster_row_read(rows->pdata[i]);
+
+        append_row(writer, &row, uid);
+    }
     if (writer->r < 0)
         return;
     note(writer, sd_bus_message_close_container(writer->message));

@@ -41,7 +41,7 @@ typedef struct {
     guint32 caller_uid;
     char *unique_name;
     LockCall *call;
-    GPtrArray *rows; /* of ClusterRow */
+    GPtrArray *rows; /* see cluster_row_read() */
     gsize n_bytes;   /* of `rows` */
     guint32 n_ended; /* by Break, on this host */
     guint timeout_id;
@@ -273,7 +273,7 @@ cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_e
     asked->caller_uid = caller_uid;
     asked->unique_name = g_strdup(client->unique_name);
     asked->call = lock_call_copy(call, &server->user_agent.limits);
-    asked->rows = g_ptr_array_new_with_free_func(g_free);
+    asked->rows = g_ptr_array_new_with_free_func((GDestroyNotify)g_variant_unref);
     asked->n_ended = n_ended;
     asked->timeout_id = g_timeout_add(
         call->kind == LOCK_CALL_BREAK ? BREAK_PATIENCE_MS : LIST_PATIENCE_MS, on_timeout, asked);
@@ -285,36 +285,36 @@ static gboolean
 row_matches(const LockCall *call, const ClusterRow *row)
 {
     const InspectFilter *filter = &call->filter;
-    const char *name = cluster_row_get_name(row), *host;
+    const char *host;
 
     if (call->kind == LOCK_CALL_QUERY)
         return TRUE;
     if (filter->by_state &&
         (filter->state == LOCK_REQUEST_HELD) != (row->state == CLUSTER_ROW_HOLDS))
         return FALSE;
-    if (get_host(call, &host) && host != NULL && !g_str_equal(cluster_row_get_host(row), host))
+    if (get_host(call, &host) && host != NULL && !g_str_equal(row->host, host))
         return FALSE;
-    if (filter->name != NULL && !g_str_equal(name, filter->name))
+    if (filter->name != NULL && !g_str_equal(row->name, filter->name))
         return FALSE;
-    return filter->prefix == NULL || g_str_has_prefix(name, filter->prefix);
+    return filter->prefix == NULL || g_str_has_prefix(row->name, filter->prefix);
 }
 
 static void
 add_rows(AskedCall *asked, const ClusterRows *rows)
 {
     gsize *n_bytes = &asked->server->cluster_calls->n_bytes;
-    const ClusterRow *row = NULL;
 
-    for (guint i = 0; i < rows->n_rows; i++) {
-        gsize size;
+    for (gsize i = 0; i < g_variant_n_children(rows->rows); i++) {
+        g_autoptr(GVariant) child = g_variant_get_child_value(rows->rows, i);
+        const ClusterRow row = cluster_row_read(child);
+        const gsize size = cluster_row_get_memory(child);
 
-        row = cluster_rows_next(rows, row);
-        size = (gsize)((const char *)cluster_rows_next(rows, row) - (const char *)row);
-        if (!row_matches(asked->call, row) || *n_bytes + size > ROW_BYTES_MAX)
+        if (!row_matches(asked->call, &row) || *n_bytes + size > ROW_BYTES_MAX)
             continue;
         asked->n_bytes += size;
         *n_bytes += size;
-        g_ptr_array_add(asked->rows, g_memdup2(row, size));
+        /* The child would keep the whole packet. */
+        g_ptr_array_add(asked->rows, cluster_row_new(&row));
     }
 }
 
@@ -333,12 +333,12 @@ on_listed(const ClusterRows *rows, gpointer data)
 
         if (is_for)
             add_rows(asked, rows);
-        if (is_for && rows->more == 0)
+        if (is_for && !rows->more)
             finish(asked, LOCK_RESULT_OK, 0);
         else
             i++;
     }
-    if (rows->serial == calls->list_serial && rows->more == 0)
+    if (rows->serial == calls->list_serial && !rows->more)
         send_next_list(server);
 }
 

@@ -24,8 +24,8 @@ send_lease(SimHost *host, ClusterState state)
 {
     if (host->gateway_link == 0)
         return;
-    cluster_packet_write_lease(host->output, lease_next_serial(&host->lease),
-                               host->lease.deadline_us, state, CLUSTER_REASON_NONE);
+    cluster_packet_write(host->output, CLUSTER_PACKET_LEASE, lease_next_serial(&host->lease),
+                         host->lease.deadline_us, state, CLUSTER_REASON_NONE);
     flush(host);
 }
 
@@ -38,7 +38,7 @@ settle(SimHost *host)
         if (host->parts[i].claim != NULL && !claim_is_settled(host->parts[i].claim))
             return;
     host->has_sent_synced = TRUE;
-    cluster_packet_write_head(host->output, CLUSTER_PACKET_SYNCED);
+    cluster_packet_write(host->output, CLUSTER_PACKET_SYNCED);
     flush(host);
 }
 
@@ -47,14 +47,14 @@ settle(SimHost *host)
 static void
 take_demand(SimHost *host, const ClusterDemand *message)
 {
-    guint name = (guint)(cluster_demand_get_name(message)[0] - '0');
+    guint name = (guint)(message->name[0] - '0');
     SimPart *part = &host->parts[name];
     const ClaimDemand demand = {
         .want = message->want,
         .held = message->held,
         .has_if_available = message->undecided == UNDECIDED_IF_AVAILABLE,
         .has_steal = message->undecided == UNDECIDED_STEAL,
-        .is_returned = (message->flags & CLUSTER_DEMAND_TURN_OVER) != 0,
+        .is_returned = message->is_turn_over,
         .block = message->block,
     };
 
@@ -87,7 +87,7 @@ drop_unwanted(SimHost *host)
 }
 
 void
-sim_gateway_receive(SimHost *host, const ClusterHead *message)
+sim_gateway_receive(SimHost *host, const ClusterMessage *message)
 {
     switch (message->kind) {
     case CLUSTER_PACKET_HELLO:
@@ -96,7 +96,7 @@ sim_gateway_receive(SimHost *host, const ClusterHead *message)
         send_lease(host, CLUSTER_STATE_ACTIVE);
         break;
     case CLUSTER_PACKET_DEMAND:
-        take_demand(host, (const ClusterDemand *)message);
+        take_demand(host, &message->demand);
         break;
     case CLUSTER_PACKET_READY:
         host->is_ready = TRUE;
@@ -104,7 +104,7 @@ sim_gateway_receive(SimHost *host, const ClusterHead *message)
         settle(host);
         break;
     case CLUSTER_PACKET_ACK:
-        lease_acknowledge(&host->lease, ((const ClusterAck *)message)->serial);
+        lease_acknowledge(&host->lease, message->acknowledged);
         break;
     default:
         g_assert_not_reached();
@@ -192,19 +192,19 @@ send_to_service(SimHost *host, guint name, const ClaimAction *action)
         return;
     switch (action->message) {
     case CLAIM_PERMIT:
-        cluster_packet_write_permit(out, part->handle, action->mode, host->lease.deadline_us,
-                                    action->block);
+        cluster_packet_write(out, CLUSTER_PACKET_PERMIT, part->handle, action->mode,
+                             host->lease.deadline_us, action->block);
         break;
     case CLAIM_YIELD:
-        cluster_packet_write_yield(out, part->handle, action->now);
+        cluster_packet_write(out, CLUSTER_PACKET_YIELD, part->handle, action->now);
         break;
     case CLAIM_REVOKED:
-        cluster_packet_write_revoked(
-            out, part->handle, action->is_lost ? CLUSTER_REVOKED_LOST : CLUSTER_REVOKED_STOLEN);
+        cluster_packet_write(out, CLUSTER_PACKET_REVOKED, part->handle,
+                             action->is_lost ? CLUSTER_REVOKED_LOST : CLUSTER_REVOKED_STOLEN);
         break;
     case CLAIM_BUSY:
     case CLAIM_GONE:
-        cluster_packet_write_reply(
+        cluster_packet_write(
             out, action->message == CLAIM_BUSY ? CLUSTER_PACKET_BUSY : CLUSTER_PACKET_GONE,
             part->handle, part->number);
         break;

@@ -89,5 +89,5 @@ void sim_gateway_init(SimHost *host);
 void sim_gateway_clear(SimHost *host);
 
 /* A packet of the lock service; the end of the connection. */
-void sim_gateway_receive(SimHost *host, const ClusterHead *message);
+void sim_gateway_receive(SimHost *host, const ClusterMessage *message);
 void sim_gateway_closed(SimHost *host);

@@ -42,7 +42,10 @@ receive_up(SimHost *host, const Message *message)
     if (message->link != host->gateway_link)
         return;
     if (message->size > 0) {
-        sim_gateway_receive(host, cluster_packet_read_from_service(message->packet, message->size));
+        g_auto(ClusterMessage) read = {0};
+
+        g_assert_true(cluster_packet_read_from_service(&read, message->packet, message->size));
+        sim_gateway_receive(host, &read);
     } else {
         host->gateway_link = 0;
         sim_gateway_closed(host);
@@ -53,6 +56,7 @@ static void
 receive_down(SimHost *host, const Message *message)
 {
     const ClusterConnection *link = host->link;
+    g_auto(ClusterMessage) read = {0};
 
     if (link == NULL || message->link != host->last_link)
         return;
@@ -60,7 +64,8 @@ receive_down(SimHost *host, const Message *message)
         link->handler->closed("the peer has closed it", link->data);
         return;
     }
-    link->handler->received(link->handler->read_packet(message->packet, message->size), link->data);
+    g_assert_true(link->handler->read_packet(&read, message->packet, message->size));
+    link->handler->received(&read, link->data);
 }
 
 static void
@@ -99,11 +104,11 @@ send_one(SimHost *host, gboolean is_up, gconstpointer packet, guint32 size)
 void
 sim_host_send(SimHost *host, gboolean is_up, GByteArray *packets)
 {
-    guint32 size;
+    ClusterHead head;
 
-    for (guint i = 0; i < packets->len; i += size) {
-        size = ((const ClusterHead *)(packets->data + i))->size;
-        send_one(host, is_up, packets->data + i, size);
+    for (guint i = 0; i < packets->len; i += head.size) {
+        memcpy(&head, packets->data + i, sizeof head);
+        send_one(host, is_up, packets->data + i, head.size);
     }
     g_byte_array_set_size(packets, 0);
 }

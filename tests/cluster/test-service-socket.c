@@ -47,8 +47,7 @@ on_demand(const ClusterDemand *message, gpointer data)
 {
     Fixture *fixture = data;
 
-    record(fixture, "demand %u %s/%s", (guint)message->handle, cluster_demand_get_bucket(message),
-           cluster_demand_get_name(message));
+    record(fixture, "demand %u %s/%s", (guint)message->handle, message->bucket, message->name);
     service_socket_send_permit(fixture->socket, message->handle, message->want, 5000000, 7);
 }
 
@@ -67,14 +66,14 @@ on_ack(guint64 serial, gpointer data)
 static void
 on_list(const ClusterList *message, gpointer data)
 {
-    record(data, "list %u %s", (guint)message->serial, message->text);
+    record(data, "list %u %s", (guint)message->serial, message->bucket);
 }
 
 static void
 on_break(const ClusterBreak *message, gpointer data)
 {
-    record(data, "break %s %s", cluster_break_get_name(message), cluster_break_get_host(message));
-    if (g_str_equal(cluster_break_get_name(message), "disconnect"))
+    record(data, "break %s %s", message->name, message->host);
+    if (g_str_equal(message->name, "disconnect"))
         service_socket_disconnect(((Fixture *)data)->socket);
 }
 
@@ -134,10 +133,11 @@ static void
 send_all(int fd, GByteArray *bytes)
 {
     for (guint offset = 0; offset < bytes->len;) {
-        const guint32 size = ((const ClusterHead *)(bytes->data + offset))->size;
+        ClusterHead head;
 
-        g_assert_cmpint(send(fd, bytes->data + offset, size, MSG_NOSIGNAL), ==, size);
-        offset += size;
+        memcpy(&head, bytes->data + offset, sizeof head);
+        g_assert_cmpint(send(fd, bytes->data + offset, head.size, MSG_NOSIGNAL), ==, head.size);
+        offset += head.size;
     }
     g_byte_array_set_size(bytes, 0);
 }
@@ -148,7 +148,7 @@ connect_and_greet(const Fixture *fixture)
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     const int fd = connect_to(fixture->path);
 
-    cluster_packet_write_hello(bytes);
+    cluster_packet_write(bytes, CLUSTER_PACKET_HELLO, CLUSTER_PACKET_VERSION);
     send_all(fd, bytes);
     return fd;
 }
@@ -192,45 +192,45 @@ expect_eof(Fixture *fixture, int fd)
     close(fd);
 }
 
-/* Returns the next packet, which must have been sent already. */
-static const ClusterHead *
+/* Returns the next packet, which must have been sent already; it is valid until the next call. */
+static const ClusterMessage *
 receive(int fd)
 {
+    static ClusterMessage message;
     static guint64 buffer[CLUSTER_PACKET_BYTES_MAX / sizeof(guint64)];
     const ssize_t size = recv(fd, buffer, sizeof buffer, MSG_DONTWAIT);
-    const ClusterHead *message;
 
     g_assert_cmpint(size, >, 0);
-    message = cluster_packet_read_from_gateway(buffer, (gsize)size);
-    g_assert_nonnull(message);
-    return message;
+    cluster_message_clear(&message);
+    g_assert_true(cluster_packet_read_from_gateway(&message, buffer, (gsize)size));
+    return &message;
 }
 
 static void
 test_packets(Fixture *fixture, gconstpointer data)
 {
-    const ClusterDemand demand = {.handle = 9, .number = 1, .want = PERMIT_SHARED};
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     const int fd = connect_and_greet(fixture);
-    const ClusterPermit *permit;
+    const ClusterMessage *permit;
     GStatBuf status;
 
     g_assert_cmpint(g_stat(fixture->path, &status), ==, 0);
     g_assert_cmpint(status.st_mode & 07777, ==, 0600);
     g_assert_false(service_socket_is_connected(fixture->socket));
-    cluster_packet_write_demand(bytes, &demand, "render", "x");
-    cluster_packet_write_head(bytes, CLUSTER_PACKET_READY);
-    cluster_packet_write_ack(bytes, 3);
-    cluster_packet_write_list(bytes, 4, 1000, "render");
-    cluster_packet_write_break(bytes, 5, 1000, "render", "x", "e-1");
+    cluster_packet_write(bytes, CLUSTER_PACKET_DEMAND, (guint64)9, (guint64)0, 1000, 1,
+                         PERMIT_SHARED, PERMIT_NONE, UNDECIDED_NONE, FALSE, 1, "render", "x");
+    cluster_packet_write(bytes, CLUSTER_PACKET_READY);
+    cluster_packet_write(bytes, CLUSTER_PACKET_ACK, (guint64)3);
+    cluster_packet_write(bytes, CLUSTER_PACKET_LIST, (guint64)4, 1000, "render");
+    cluster_packet_write(bytes, CLUSTER_PACKET_BREAK, (guint64)5, 1000, "render", "x", "e-1");
     send_all(fd, bytes);
     expect(fixture, "hello\ndemand 9 render/x\nready\nack 3\nlist 4 render\n"
                     "break x e-1\n");
     g_assert_true(service_socket_is_connected(fixture->socket));
-    permit = (const ClusterPermit *)receive(fd);
-    g_assert_cmpuint(permit->head.kind, ==, CLUSTER_PACKET_PERMIT);
-    g_assert_cmpuint(permit->handle, ==, 9);
-    g_assert_cmpuint(permit->mode, ==, PERMIT_SHARED);
+    permit = receive(fd);
+    g_assert_cmpuint(permit->kind, ==, CLUSTER_PACKET_PERMIT);
+    g_assert_cmpuint(permit->turn.handle, ==, 9);
+    g_assert_cmpuint(permit->turn.mode, ==, PERMIT_SHARED);
     close(fd);
     expect(fixture, "closed\n");
     g_assert_false(service_socket_is_connected(fixture->socket));
@@ -244,21 +244,20 @@ test_send(Fixture *fixture, gconstpointer data)
         CLUSTER_PACKET_BUSY,  CLUSTER_PACKET_GONE,   CLUSTER_PACKET_ROWS,  CLUSTER_PACKET_SYNCED,
         CLUSTER_PACKET_STATE, CLUSTER_PACKET_BROKEN,
     };
-    g_autoptr(GByteArray) rows = g_byte_array_new();
+    g_autoptr(GPtrArray) rows = g_ptr_array_new();
     ServiceSocket *socket = fixture->socket;
     int fd;
 
     service_socket_send_synced(socket); /* dropped, since no service is connected */
     fd = connect_and_greet(fixture);
     expect(fixture, "hello\n");
-    cluster_packet_begin_rows(rows, 1);
     service_socket_send_lease(socket, 1, 2, CLUSTER_STATE_ACTIVE, CLUSTER_REASON_NONE);
     service_socket_send_permit(socket, 1, PERMIT_SHARED, 2, 3);
     service_socket_send_yield(socket, 1, FALSE);
     service_socket_send_revoked(socket, 1, CLUSTER_REVOKED_LOST);
     service_socket_send_busy(socket, 1, 2);
     service_socket_send_gone(socket, 1, 2);
-    service_socket_send_rows(socket, rows);
+    service_socket_send_rows(socket, 1, rows);
     service_socket_send_synced(socket);
     service_socket_send_status(socket, CLUSTER_STATE_LOST, "zk1:2181", "node1");
     service_socket_send_broken(socket, 1, 2, FALSE);
@@ -290,8 +289,8 @@ test_disconnect_within(Fixture *fixture, gconstpointer data)
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     const int fd = connect_and_greet(fixture);
 
-    cluster_packet_write_break(bytes, 5, 1000, "render", "disconnect", NULL);
-    cluster_packet_write_ack(bytes, 3);
+    cluster_packet_write(bytes, CLUSTER_PACKET_BREAK, (guint64)5, 1000, "render", "disconnect", "");
+    cluster_packet_write(bytes, CLUSTER_PACKET_ACK, (guint64)3);
     send_all(fd, bytes);
     expect(fixture, "hello\nbreak disconnect \nclosed\n");
     expect_eof(fixture, fd);
@@ -316,16 +315,17 @@ test_malformed(Fixture *fixture, gconstpointer data)
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     g_autofree guint8 *zeros = g_malloc0(CLUSTER_PACKET_BYTES_MAX + 8);
 
-    cluster_packet_write_head(bytes, CLUSTER_PACKET_READY);
+    cluster_packet_write(bytes, CLUSTER_PACKET_READY);
     check_refused(fixture, FALSE, bytes->data, bytes->len); /* before HELLO */
     check_refused(fixture, TRUE, bytes->data, bytes->len - 1);
     g_byte_array_set_size(bytes, 0);
-    cluster_packet_write_head(bytes, CLUSTER_PACKET_SYNCED);
+    cluster_packet_write(bytes, CLUSTER_PACKET_SYNCED);
     check_refused(fixture, TRUE, bytes->data, bytes->len); /* what only a gateway sends */
     g_byte_array_set_size(bytes, 0);
-    cluster_packet_write_hello(bytes);
+    cluster_packet_write(bytes, CLUSTER_PACKET_HELLO, CLUSTER_PACKET_VERSION);
     check_refused(fixture, TRUE, bytes->data, bytes->len); /* twice */
-    ((ClusterHello *)bytes->data)->version++;
+    g_byte_array_set_size(bytes, 0);
+    cluster_packet_write(bytes, CLUSTER_PACKET_HELLO, CLUSTER_PACKET_VERSION + 1);
     check_refused(fixture, FALSE, bytes->data, bytes->len);
     check_refused(fixture, TRUE, zeros, 8);
     check_refused(fixture, TRUE, zeros, CLUSTER_PACKET_BYTES_MAX + 8);
@@ -370,7 +370,7 @@ test_slow_reader(Fixture *fixture, gconstpointer data)
         g_assert_cmpuint(receive(fd)->kind, ==, CLUSTER_PACKET_STATE);
         while (g_main_context_iteration(NULL, FALSE))
             ;
-        g_assert_cmpuint(((const ClusterLease *)receive(fd))->serial, ==, ++n_received);
+        g_assert_cmpuint(receive(fd)->lease.serial, ==, ++n_received);
         while (g_main_context_iteration(NULL, FALSE))
             ;
     }
@@ -385,7 +385,7 @@ test_flood(Fixture *fixture, gconstpointer data)
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     const int fd = connect_and_greet(fixture);
 
-    cluster_packet_write_head(bytes, CLUSTER_PACKET_READY);
+    cluster_packet_write(bytes, CLUSTER_PACKET_READY);
     expect(fixture, "hello\n");
     for (guint i = 0; i < 10; i++) {
         while (send(fd, bytes->data, bytes->len, MSG_DONTWAIT) > 0)
@@ -458,7 +458,7 @@ test_inherited(Fixture *fixture, gconstpointer data)
     g_assert_no_error(error);
     g_assert_null(g_getenv("LISTEN_FDS"));
     fd = connect_to(path);
-    cluster_packet_write_hello(bytes);
+    cluster_packet_write(bytes, CLUSTER_PACKET_HELLO, CLUSTER_PACKET_VERSION);
     send_all(fd, bytes);
     expect(fixture, "hello\n");
     g_unlink(path);

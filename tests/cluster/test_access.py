@@ -148,7 +148,7 @@ class OtherHosts(ClusterCase):
         gateway, client, _, _ = self.hold()
         query = Call(client, 'Query')
         asked = gateway.take(packets.List, uid=os.getuid(), bucket='farm')
-        gateway.send(packets.rows(asked.serial, HELD, more=1))
+        gateway.send(packets.rows(asked.serial, HELD, more=True))
         gateway.send(packets.rows(asked.serial, SHARES, WAITS))
         self.assertEqual(query.result(), (
             [('x', 'exclusive', client.name), ('y', 'exclusive', 'host:node1'),
@@ -208,7 +208,7 @@ class OtherHosts(ClusterCase):
         self.assertEqual(query.result(), local)
         gateway.send(packets.rows(serial, HELD))  # too late
         query = Call(client, 'Query')
-        gateway.send(packets.rows(gateway.take(packets.List).serial, HELD, more=1))
+        gateway.send(packets.rows(gateway.take(packets.List).serial, HELD, more=True))
         gateway.close()
         self.assertEqual(query.result()[0][1:], [('y', 'exclusive', 'host:node1')])
         self.assertEqual(client.query(BUCKET), local)
@@ -263,7 +263,7 @@ class OtherHosts(ClusterCase):
         self.assertEqual(of_nobody[0].result(), ([], []))
         asked = gateway.take(packets.List, uid=os.getuid())
         self.assertEqual(lists(), [])
-        gateway.send(packets.rows(asked.serial, HELD, more=1))
+        gateway.send(packets.rows(asked.serial, HELD, more=True))
         self.assertEqual(lists(), [])
         gateway.send(packets.rows(asked.serial))
         for call in later[:2]:
@@ -366,7 +366,7 @@ class OtherHosts(ClusterCase):
         """Locks of this host are ended, and the reply does not state that there are no others."""
         gateway, client, id_, _ = self.hold()
         broken = break_locks(client, 'x')
-        gateway.send(packets.broken(gateway.take(packets.Break).serial, 1, failed=1))
+        gateway.send(packets.broken(gateway.take(packets.Break).serial, 1, failed=True))
         self.assert_error('Unavailable', broken.result)
         client.wait_released(id_, 'stolen')
         broken = break_locks(client, 'x')  # for which the gateway has too little time

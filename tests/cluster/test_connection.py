@@ -4,7 +4,6 @@
 """weblocksd and its gateway to a cluster: connections, restarts of both sides, and malformed
 packets."""
 
-import struct
 import time
 
 import clusterpackets as packets
@@ -243,10 +242,10 @@ class Malformed(ClusterCase):
         good = packets.permit(demand.handle, packets.EXCLUSIVE, in_seconds(30), 7)
         for name, data in (
                 ('one byte', b'x'), ('zeros', bytes(64)), ('cut off', good[:-8]), ('longer', good + bytes(8)),
-                ('what only weblocksd sends', packets.packet(packets.READY)), ('no kind', packets.packet(0)),
+                ('what only weblocksd sends', packets.packet(packets.READY)), ('no kind', packets.packet(0)), ('another type', packets.raw(packets.SYNCED, bytes(8))),
                 ('no mode', packets.permit(demand.handle, 0, in_seconds(30), 7)),
                 ('no block', packets.permit(demand.handle, packets.EXCLUSIVE, in_seconds(30), 0)),
-                ('too many rows', packets.packet(packets.ROWS, struct.pack('=QII', 1, 2 ** 32 - 1, 0))),
+                ('a row beyond the end', packets.rows(1, packets.row(1, 1, 'a', 'x'))[:-1] + b'\xff'),
                 ('an unknown handle', packets.permit(2 ** 63, packets.EXCLUSIVE, in_seconds(30), 7)),
                 ('too long', bytes(packets.MAX_PACKET + 8))):
             with self.subTest(name):

@@ -12,7 +12,6 @@ import re
 import select
 import signal
 import socket
-import struct
 import time
 import unittest
 import unittest.mock
@@ -54,20 +53,20 @@ class Service:
         data = self.socket.recv(packets.MAX_PACKET)
         if not data:
             raise EOFError('the gateway has disconnected')
-        kind = struct.unpack_from('=H', data)[0]
+        kind, members = packets.unpack(data)
         self.n_permits += kind == packets.PERMIT
         if kind == packets.ROWS:
-            serial, n_rows, more = struct.unpack_from('=QII', data, 8)
-            self.n_rows[serial] = self.n_rows.get(serial, 0) + n_rows
+            serial, more, rows = members
+            self.n_rows[serial] = self.n_rows.get(serial, 0) + len(rows)
             self.complete.update([] if more else [serial])
         if kind == packets.BROKEN:
-            serial, count, failed = struct.unpack_from('=QII', data, 8)
+            serial, count, failed = members
             self.broken[serial] = -1 if failed else count
         if kind == packets.LEASE:
-            self.take_lease(data)
+            self.take_lease(*members)
 
-    def take_lease(self, data):
-        serial, self.deadline, state, reason = struct.unpack_from('=QqII', data, 8)
+    def take_lease(self, serial, deadline, state, reason):
+        self.deadline = deadline
         if self.acknowledges:
             self.socket.sendall(packets.ack(serial))
         found = (STATES[state], packets.REASONS[reason])

@@ -62,7 +62,7 @@ class Permits(ClusterCase):
     def test_shared(self):
         gateway, client, id_, demand = self.start_all()
         gateway.permit(demand, packets.SHARED)  # weaker than required: no effect
-        returned = gateway.take_demand('x', flags=packets.TURN_OVER)
+        returned = gateway.take_demand('x', turn_over=True)
         self.assertEqual((returned.want, returned.held, returned.block), (packets.EXCLUSIVE, packets.NONE, 1))
         client.abort(id_, BUCKET)
         gateway.gone(gateway.take_demand('x', want=packets.NONE))
@@ -83,7 +83,7 @@ class Permits(ClusterCase):
         client.release(first, BUCKET)
         client.wait_granted(second)
         client.release(second, BUCKET)
-        returned = gateway.take_demand('x', flags=packets.TURN_OVER)
+        returned = gateway.take_demand('x', turn_over=True)
         self.assertEqual((returned.want, returned.held, returned.block), (packets.EXCLUSIVE, packets.NONE, 1))
         self.assertFalse(client.granted(third))
         gateway.permit(demand)
@@ -92,10 +92,10 @@ class Permits(ClusterCase):
     def test_turn_ends_now(self):
         gateway, client, first, demand = self.hold()
         second = client.request('x', BUCKET)[0]
-        gateway.yield_(demand, now=1)
+        gateway.yield_(demand, now=True)
         gateway.sync()
         client.release(first, BUCKET)
-        gateway.take_demand('x', flags=packets.TURN_OVER, want=packets.EXCLUSIVE, held=packets.NONE)
+        gateway.take_demand('x', turn_over=True, want=packets.EXCLUSIVE, held=packets.NONE)
         client.sync()
         self.assertFalse(client.granted(second))
 
@@ -103,7 +103,7 @@ class Permits(ClusterCase):
         gateway, client, id_, demand = self.hold()
         client.release(id_, BUCKET)
         gateway.yield_(demand)
-        returned = gateway.take_demand('x', flags=packets.TURN_OVER, want=packets.NONE)
+        returned = gateway.take_demand('x', turn_over=True, want=packets.NONE)
         gateway.gone(returned)
         self.assertEqual(client.request('x', BUCKET)[1], 0)
         gateway.take_demand('x', want=packets.EXCLUSIVE)
@@ -116,7 +116,7 @@ class Permits(ClusterCase):
         self.assertNotEqual(token, 0)
         client.release(id_, BUCKET)
         returned = gateway.take_demand('x')
-        self.assertEqual((returned.flags, returned.want, returned.block), (packets.TURN_OVER, packets.NONE, 1))
+        self.assertEqual((returned.turn_over, returned.want, returned.block), (True, packets.NONE, 1))
         # A handle is valid until the GONE for its last demand.
         waiter = client.request('x', BUCKET)[0]
         again = gateway.take_demand('x', want=packets.EXCLUSIVE)
@@ -125,7 +125,7 @@ class Permits(ClusterCase):
         gateway.permit(again)
         client.wait_granted(waiter)
         client.release(waiter, BUCKET)
-        gateway.gone(gateway.take_demand('x', flags=packets.TURN_OVER))
+        gateway.gone(gateway.take_demand('x', turn_over=True))
         gateway.sync()
         client.request('x', BUCKET)
         self.assertNotEqual(gateway.take_demand('x').handle, demand.handle)
@@ -135,7 +135,7 @@ class Permits(ClusterCase):
         second = client.request('x', BUCKET)[0]
         gateway.revoke(demand, reason)
         client.wait_released(first, name)
-        demand = gateway.take_demand('x', want=packets.EXCLUSIVE, held=packets.NONE, flags=0)
+        demand = gateway.take_demand('x', want=packets.EXCLUSIVE, held=packets.NONE, turn_over=False)
         self.assertFalse(client.granted(second))
         self.assert_error('NotHeld', client.release, first, BUCKET)
         gateway.permit(demand)
@@ -236,7 +236,7 @@ class Lease(ClusterCase):
         """A permit that has expired on arrival is returned."""
         gateway, client, id_, demand = self.start_all()
         block = gateway.permit(demand, seconds=-0.001)
-        returned = gateway.take_demand('x', flags=packets.TURN_OVER)
+        returned = gateway.take_demand('x', turn_over=True)
         self.assertEqual((returned.block, returned.want), (block, packets.EXCLUSIVE))
         client.sync()
         self.assertFalse(client.granted(id_))
@@ -245,7 +245,7 @@ class Lease(ClusterCase):
         gateway, client, id_, _ = self.hold()
         gateway.lease(30, packets.LOST_SESSION)
         client.wait_released(id_, 'lost')
-        gateway.take_demand('x', flags=packets.TURN_OVER, want=packets.NONE)
+        gateway.take_demand('x', turn_over=True, want=packets.NONE)
 
 
 if __name__ == '__main__':

@@ -77,7 +77,7 @@ class Sleep(ClusterCase):
         self.assertTrue(self.logind.is_inhibited())
         self.logind.prepare(True)
         client.wait_released(held, 'lost')
-        gateway.take_demand('x', flags=packets.TURN_OVER, want=packets.EXCLUSIVE, held=packets.NONE)
+        gateway.take_demand('x', turn_over=True, want=packets.EXCLUSIVE, held=packets.NONE)
         wait_for(lambda: not self.logind.is_inhibited(), what='the end of the inhibitor lock')
         self.assertEqual({entry[1] for entry in client.resync()}, {waiting, local})
         self.logind.prepare(False)

@@ -70,14 +70,13 @@ def cluster_packet_inputs():
     yield 'half', one[:-8]
     yield 'two', one + one
     yield 'size-0', bytes(8)
-    yield 'padding', one[:-1] + b'\1'
     yield 'no-nul', one.replace(b'b\0', b'bb')
     yield 'not-utf-8', one.replace(b'frame', b'fr\xc3me')
     yield 'noncharacter', cluster.demand(1, '\uffff')
     yield 'long', cluster.demand(2 ** 64 - 1, 'n' * 4096, bucket='b' * 64)
-    yield 'rows-wrap', cluster.packet(cluster.ROWS, struct.pack('=QII', 1, 2 ** 32 - 1, 0) + row)
-    yield 'turn-over', cluster.demand(1, 'x', block=7, flags=cluster.TURN_OVER)
-    yield 'turn-over-while-held', cluster.demand(1, 'x', block=7, held=cluster.SHARED, flags=cluster.TURN_OVER)
+    yield 'rows-wrap', cluster.rows(7, row)[:-1] + b'\xff'
+    yield 'turn-over', cluster.demand(1, 'x', block=7, turn_over=True)
+    yield 'turn-over-while-held', cluster.demand(1, 'x', block=7, held=cluster.SHARED, turn_over=True)
 
 
 # The formats of fuzz-state.c, and of service/state/records.c on a little-endian machine.

@@ -142,7 +142,7 @@ class Gateway:
         self.send(packets.permit(demand.handle, mode, in_seconds(seconds), self.block))
         return self.block
 
-    def yield_(self, demand, now=0):
+    def yield_(self, demand, now=False):
         self.send(packets.yield_(demand.handle, now))
 
     def revoke(self, demand, reason):
