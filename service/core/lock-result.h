@@ -34,8 +34,6 @@ typedef enum {
     LOCK_RESULT_TIMEOUT_IF_AVAILABLE,
     LOCK_RESULT_KEY_MISMATCH,
     LOCK_RESULT_NOT_HELD,
-    /* Not from the core: a steal that the cluster has not decided (EFFECT_UNAVAILABLE). */
-    LOCK_RESULT_UNDECIDED,
     /* Not from the core: a Break that other hosts of the cluster may not have got. */
     LOCK_RESULT_UNREACHED,
     LOCK_RESULT_NO_ROOM, /* the request can't be stored: no space left */

@@ -36,8 +36,6 @@ static const ErrorsTableRow errors_table[LOCK_RESULT_LIMIT] = {
     [LOCK_RESULT_KEY_MISMATCH] = {BUS_ERROR_INVALID_ARGS,
                                   "'key' belongs to a live request for another lock"},
     [LOCK_RESULT_NOT_HELD] = {BUS_ERROR_NOT_HELD, "this client holds no lock with this id"},
-    [LOCK_RESULT_UNDECIDED] = {BUS_ERROR_UNAVAILABLE,
-                               "the lock could not be taken from other machines in time"},
     [LOCK_RESULT_UNREACHED] = {BUS_ERROR_UNAVAILABLE,
                                "other machines have not replied: their locks may still be held"},
     [LOCK_RESULT_NO_ROOM] = {BUS_ERROR_LIMITS_EXCEEDED,

@@ -27,12 +27,6 @@
 
 G_STATIC_ASSERT(CLUSTER_HOST_BYTES_MAX == BUS_HOST_BYTES_MAX);
 
-/* A reply that waits for a decision. A client is freed after its requests have ended. */
-typedef struct {
-    Client *client; /* borrowed */
-    guint64 serial; /* of the call */
-} LateReply;
-
 /* A call that waits for the gateway. */
 typedef struct {
     Server *server;
@@ -54,7 +48,6 @@ struct ClusterCalls {
     GPtrArray *asked;    /* of AskedCall, owned, in the order of the calls */
     guint64 list_serial; /* of the LIST that has not been replied to; 0: none, and no call waits */
     gsize n_bytes;       /* of the rows of all calls */
-    GHashTable *late;    /* LockRequest, an owned reference -> LateReply */
 };
 
 /* ---- who may use a bucket */
@@ -375,91 +368,19 @@ on_disconnected(gpointer data)
     cluster_calls_finish_all(server);
 }
 
-/* ---- replies that wait for a decision */
-
-gboolean
-cluster_calls_keep_reply(Client *client,
-                         const Channel *channel,
-                         const LockCall *call,
-                         LockRequest *request)
-{
-    LateReply *late;
-
-    if (request->undecided == UNDECIDED_NONE || channel != client->default_channel)
-        return FALSE;
-    late = g_new0(LateReply, 1);
-    late->client = client;
-    late->serial = call->serial;
-    g_hash_table_insert(client->server->cluster_calls->late, lock_request_ref(request), late);
-    return TRUE;
-}
-
-static const LateReply *
-find(const Server *server, const LockRequest *request)
-{
-    return g_hash_table_lookup(server->cluster_calls->late, request);
-}
-
-static void
-send_reply(const LateReply *late, LockResult result, const LockRequest *request)
-{
-    const LockCall call = {.kind = LOCK_CALL_REQUEST, .wants_reply = TRUE, .serial = late->serial};
-    const LockReply reply = {.result = result, .request = request};
-
-    if (!late->client->is_gone && !late->client->is_flood)
-        late->client->default_channel->reply(late->client, &call, &reply);
-}
-
-static LockResult
-get_result(const Server *server, const Effect *effect)
-{
-    if (server->stage == SERVER_DRAINING || server->user_agent.shutting_down)
-        return LOCK_RESULT_SHUTTING_DOWN;
-    return effect->request->undecided == UNDECIDED_STEAL ? LOCK_RESULT_UNDECIDED
-                                                         : LOCK_RESULT_UNAVAILABLE;
-}
-
-gboolean
-cluster_calls_send_reply(Server *server, const Effect *effect)
-{
-    const LateReply *late = find(server, effect->request);
-    gboolean is_on_bus;
-
-    if (late == NULL)
-        return FALSE;
-    is_on_bus = late->client->channel == late->client->default_channel;
-    if (effect->kind == EFFECT_GRANTED)
-        send_reply(late, LOCK_RESULT_OK, effect->request);
-    else
-        send_reply(late, get_result(server, effect), NULL);
-    g_hash_table_remove(server->cluster_calls->late, effect->request);
-    return is_on_bus;
-}
-
 void
-cluster_calls_send_id(Server *server, const LockRequest *request)
+cluster_calls_end_undecided(const Client *client)
 {
-    const LateReply *late = find(server, request);
+    GList *next;
 
-    if (late == NULL)
+    if (client->channel != client->default_channel)
         return;
-    send_reply(late, LOCK_RESULT_OK, request);
-    g_hash_table_remove(server->cluster_calls->late, request);
-}
-
-void
-cluster_calls_abort_undecided(Server *server)
-{
-    g_autoptr(GList) requests = NULL;
-
-    if (server->cluster_calls == NULL)
-        return;
-    requests = g_hash_table_get_keys(server->cluster_calls->late);
-    g_assert(server->stage == SERVER_DRAINING);
-    for (const GList *link = requests; link != NULL; link = link->next) {
+    for (GList *link = client->agent->requests.head; link != NULL; link = next) {
         LockRequest *request = link->data;
 
-        lock_manager_abort(request->queue->manager, request->agent, request->id);
+        next = link->next;
+        if (request->undecided != UNDECIDED_NONE)
+            lock_manager_end_request(request->queue->manager, request, EFFECT_UNAVAILABLE);
     }
 }
 
@@ -502,8 +423,6 @@ cluster_calls_init(Server *server, ClusterConfig *config, const char *socket_pat
 {
     server->cluster_calls = g_new0(ClusterCalls, 1);
     server->cluster_calls->asked = g_ptr_array_new_with_free_func(asked_call_free);
-    server->cluster_calls->late =
-        g_hash_table_new_full(NULL, NULL, (GDestroyNotify)lock_request_unref, g_free);
     server->cluster = cluster_new(server, config, socket_path, &functions, server);
 }
 
@@ -513,7 +432,6 @@ cluster_calls_fini(Server *server)
     if (server->cluster == NULL)
         return;
     g_ptr_array_unref(server->cluster_calls->asked);
-    g_hash_table_unref(server->cluster_calls->late);
     g_clear_pointer(&server->cluster_calls, g_free);
     g_clear_pointer(&server->cluster, cluster_free);
 }

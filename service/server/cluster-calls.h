@@ -36,29 +36,6 @@ void cluster_calls_get_info(const Server *server, ClusterInfo *out_info);
 /* Replies to all these calls as after their time. */
 void cluster_calls_finish_all(Server *server);
 
-/* ---- replies that wait for a decision of the cluster
- *
- * A Request with `ifAvailable` or a Steal may be undecided (core/permit.h). No other reply waits
- * for a decision. The request itself is a pending one meanwhile: the limits of requests bound the
- * number of these replies, and whatever ends the request sends the reply, or drops it if the client
- * has disconnected.
- *
- * If the client repeats the call, by its `key`, both calls get the id now, and the outcome is sent
- * as a signal. On a lock socket, an ANSWER never waits. */
-
-/* Keeps the reply to a call that has made `request` if that is undecided. Returns FALSE if the
- * reply is to be sent now. */
-gboolean cluster_calls_keep_reply(Client *client,
-                                  const Channel *channel,
-                                  const LockCall *call,
-                                  LockRequest *request);
-
-/* Sends the reply that the effect decides, if there is one. Returns TRUE if the client needs no
- * event in addition. */
-gboolean cluster_calls_send_reply(Server *server, const Effect *effect);
-
-/* Sends the reply of a request that waits, if it is a late one: with the id, as pending. */
-void cluster_calls_send_id(Server *server, const LockRequest *request);
-
-/* At shutdown: aborts the requests. The effects of this refuse the calls. */
-void cluster_calls_abort_undecided(Server *server);
+/* At shutdown: ends the undecided requests (core/permit.h) of a client on the bus, since they are
+ * not stored. A client with a lock socket requests them again. */
+void cluster_calls_end_undecided(const Client *client);

@@ -47,32 +47,13 @@ note_changes(Server *server)
         state_note_request(server->state, effects_get(effects, i)->request);
 }
 
-/* Sends the reply to the call that has caused the effect, or keeps it if that is still undecided.
- * Then the client is not notified that its request waits: nothing with an id is sent before the
- * reply. Returns the client in that case, otherwise NULL. */
-static const Client *
-reply_to_effect(PendingReply *pending, const Effect *effect)
-{
-    Client *client = pending->client;
-
-    if (client != NULL && effect->kind == EFFECT_WAITING &&
-        cluster_calls_keep_reply(client, pending->channel, pending->call, effect->request)) {
-        pending->client = NULL;
-        return client;
-    }
-    send_reply(pending);
-    return NULL;
-}
-
 /* Sends the event of an effect to the client of the request, and returns that client, or NULL. A
  * terminated agent has no client, unless it was terminated because of its client's calls. */
 static const Client *
-notify_owner(Server *server, const Effect *effect)
+notify_owner(const Effect *effect)
 {
     Client *owner = effect->request->agent->server_data;
 
-    if (server->cluster != NULL && cluster_calls_send_reply(server, effect))
-        return NULL;
     if (owner == NULL || is_in_reply[effect->kind])
         return NULL;
     owner->channel->event(owner, effect);
@@ -88,17 +69,16 @@ notify(Server *server, PendingReply *pending)
     note_changes(server);
     for (guint i = 0; i < effects_get_length(effects); i++) {
         const Effect *effect = effects_get(effects, i);
-        gboolean is_answer = reply != NULL && effect->request == reply->request;
-
         /* A watcher that has got the event as the request's client gets no further signal. */
-        const Client *notified =
-            is_answer ? reply_to_effect(pending, effect) : notify_owner(server, effect);
+        const Client *notified = NULL;
 
+        if (reply != NULL && effect->request == reply->request)
+            send_reply(pending);
+        else
+            notified = notify_owner(effect);
         if (server->watches->n_watches > 0)
             watches_notify(server, effect, notified);
     }
-    if (server->cluster != NULL && pending->client != NULL && reply->request != NULL)
-        cluster_calls_send_id(server, reply->request);
     send_reply(pending);
     effects_clear(effects);
 }
@@ -160,7 +140,7 @@ request(Client *client, const Channel *channel, const LockCall *call)
     }
     notify_reply(client, channel, call, &reply);
     if (server->stage == SERVER_DRAINING) {
-        cluster_calls_abort_undecided(server);
+        cluster_calls_end_undecided(client);
         notify_effects(server);
     }
 }

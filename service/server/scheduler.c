@@ -256,19 +256,19 @@ scheduler_end_all(Server *server)
     GHashTableIter iter;
     Client *client;
 
+    clock_tick(server);
     g_hash_table_iter_init(&iter, server->clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client)) {
         if (client->is_ending)
             continue;
         if (client->agent != NULL) {
             begin_end(client);
+            cluster_calls_end_undecided(client);
             turn_make_runnable(&server->turn, client);
         } else {
             flow_control_exempt(client->flow); /* it may be identified later */
         }
     }
-    clock_tick(server);
-    cluster_calls_abort_undecided(server);
     notify_effects(server);
 }
 

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Requests with ifAvailable, and steals, that other hosts decide: only their replies are late."""
+"""Requests with ifAvailable, and steals, that other hosts decide: they are pending until then."""
 
 import signal
 import time
 
 import clusterpackets as packets
 from clustercase import BUCKET, ClusterCase
-from harness import main, wait_for
+from harness import DBusError, main
 from rawbus import lock_call
 
 BITS = 20
@@ -47,21 +47,13 @@ class LateCase(ClusterCase):
         self.gateway.greet()
         return client
 
-    def ask(self, raw, member, name, **kw):
-        """Sends the call without waiting for its reply. Returns its serial number."""
-        return raw.send(lock_call(member, name, BUCKET, **kw))
-
-    def result(self, raw, serial):
-        wait_for(lambda: raw.is_answered(serial), what='reply')
-        return raw.result(serial)
-
-    def ask_and_wait(self, name, member='Request', undecided=IF_AVAILABLE, **kw):
-        """A call of a new client, of which the gateway has got the demand."""
+    def ask(self, name, **kw):
+        """A pending request of a new client, and its demand."""
         raw = self.raw_client()
-        serial = self.ask(raw, member, name, **kw)
-        demand = self.gateway.take_demand(name, undecided=undecided)
-        raw.ping()  # other calls are replied to
-        return raw, serial, demand
+        id_, token = raw.request(name, BUCKET, **kw)
+        self.assertEqual((id_ != 0, token), (True, 0))
+        demand = self.gateway.take_demand(name, undecided=STEAL if 'steal' in kw else IF_AVAILABLE)
+        return raw, id_, demand
 
 
 class IfAvailable(LateCase):
@@ -72,13 +64,11 @@ class IfAvailable(LateCase):
     @in_time
     def test_granted(self):
         name = self.unique()
-        raw, serial, demand = self.ask_and_wait(name, ifAvailable=True)
+        raw, id_, demand = self.ask(name, ifAvailable=True)
         self.assertEqual((demand.want, demand.held, demand.n_waiting), (packets.EXCLUSIVE, packets.NONE, 1))
         self.assertEqual(live(raw), [name])
         block = self.gateway.permit(demand)
-        id_, token = self.result(raw, serial)
-        self.assertEqual(token, block << BITS)
-        self.assertEqual(raw.events, [])
+        self.assertEqual(raw.wait_granted(id_).args[4], block << BITS)
         # Under the permit, weblocksd decides itself.
         self.assertEqual(raw.request(name, BUCKET, ifAvailable=True), (0, 0))
         raw.release(id_, BUCKET)
@@ -86,18 +76,18 @@ class IfAvailable(LateCase):
     @in_time
     def test_busy(self):
         name = self.unique()
-        raw, serial, demand = self.ask_and_wait(name, ifAvailable=True)
+        raw, id_, demand = self.ask(name, ifAvailable=True)
         self.assertEqual(self.client().request(name, BUCKET, ifAvailable=True), (0, 0))
         self.gateway.busy(demand)
         began = time.monotonic()
-        self.assertEqual(self.result(raw, serial), (0, 0))
+        raw.wait_released(id_, 'unavailable')
         self.assertLess(time.monotonic() - began, 1)
-        self.assertEqual((raw.events, live(raw)), ([], []))
+        self.assertEqual(live(raw), [])
 
     def test_timeout(self):
         """Without an answer of the gateway."""
-        raw, serial, _ = self.ask_and_wait('x', ifAvailable=True)
-        self.assertEqual(self.result(raw, serial), (0, 0))
+        raw, id_, _ = self.ask('x', ifAvailable=True)
+        raw.wait_released(id_, 'unavailable')
         self.gateway.take_demand('x', want=packets.NONE, undecided=0)
 
 
@@ -115,20 +105,19 @@ class Steal(LateCase):
 
     def test_granted(self):
         holder, held = self.start_and_hold()
-        raw, serial, demand = self.ask_and_wait('x', 'Steal', STEAL)
+        raw, id_, demand = self.ask('x', steal=True)
         self.assertEqual(holder.signals('Released'), [])
-        self.assertFalse(raw.is_answered(serial))
+        self.assertEqual(raw.events, [])
         block = self.gateway.permit(demand)
-        id_, token = self.result(raw, serial)
-        self.assertEqual(token, block << BITS)
+        self.assertEqual(raw.wait_granted(id_).args[4], block << BITS)
         holder.wait_released(held, 'stolen')
         raw.release(id_, BUCKET)
 
     def test_timeout(self):
         """The locks of this host are not changed."""
         holder, held = self.start_and_hold()
-        raw, serial, _ = self.ask_and_wait('x', 'Steal', STEAL, timeout=100)
-        self.assert_error('Unavailable', self.result, raw, serial)
+        raw, id_, _ = self.ask('x', steal=True, timeout=100)
+        raw.wait_released(id_, 'unavailable')
         self.assertEqual(holder.signals('Released'), [])
         holder.release(held, BUCKET)
 
@@ -136,56 +125,52 @@ class Steal(LateCase):
 class Ends(LateCase):
     def test_client_disconnects(self):
         self.start_and_greet()
-        raw, _, _ = self.ask_and_wait('x', 'Steal', STEAL)
+        raw, _, _ = self.ask('x', steal=True)
         raw.close()
         self.gateway.take_demand('x', want=packets.NONE, undecided=0)
-
-    def check_aborted(self, raw, name):
-        [entry] = raw.resync()
-        self.assertTrue(raw.abort(entry[1], BUCKET))
-        self.gateway.take_demand(name, want=packets.NONE, undecided=0)
 
     @in_time
     def test_aborted(self):
         if self.current is None:
             self.start_and_greet()
-        name = self.unique()
-        raw, serial, _ = self.ask_and_wait(name, ifAvailable=True)
-        self.check_aborted(raw, name)
-        self.assertEqual(self.result(raw, serial), (0, 0))
-        raw, serial, _ = self.ask_and_wait(name, 'Steal', STEAL)
-        self.check_aborted(raw, name)
-        self.assert_error('Unavailable', self.result, raw, serial)
+        for options in ({'ifAvailable': True}, {'steal': True}):
+            name = self.unique()
+            raw, id_, _ = self.ask(name, **options)
+            self.assertTrue(raw.abort(id_, BUCKET))
+            self.gateway.take_demand(name, want=packets.NONE, undecided=0)
+            self.assertEqual(raw.events, [])
 
     def test_repeated(self):
-        """Both calls get the id, and the outcome is a signal."""
+        """By its key: the same id."""
         self.start_and_greet()
-        raw, serial, _ = self.ask_and_wait('x', 'Steal', STEAL, key=7, timeout=2000)
-        id_, token = raw.steal('x', BUCKET, key=7)
-        self.assertEqual(token, 0)
-        self.assertEqual(self.result(raw, serial), (id_, 0))
+        raw, id_, _ = self.ask('x', steal=True, key=7, timeout=2000)
         self.assertEqual(raw.steal('x', BUCKET, key=7), (id_, 0))
-        wait_for(lambda: raw.pump() or raw.events, what='signal')
-        self.assertEqual([(event.signal, event.id, event.args[4]) for event in raw.events],
-                         [('Released', id_, 'unavailable')])
+        raw.wait_released(id_, 'unavailable')
+        self.assertEqual(len(raw.events), 1)
 
     def test_shutdown(self):
+        """It is not stored: it ends, and so does one that is requested at the last moment."""
         client = self.start_and_greet()
-        raw, first, _ = self.ask_and_wait('x', 'Steal', STEAL)
-        second = self.ask(raw, 'Steal', 'y')
-        raw.ping()
+        raw, first, _ = self.ask('x', steal=True)
+        self.current.pause()
         self.current.signal(signal.SIGTERM)
-        for serial in (first, second):
-            self.assert_error('InvalidState', self.result, raw, serial)
+        last = raw.send(lock_call('Steal', 'y', BUCKET))
+        raw.ping_the_bus()
+        self.current.resume()
+        raw.wait_released(first, 'unavailable')
+        try:
+            raw.wait_released(raw.result(last)[0], 'unavailable')
+        except DBusError as error:
+            self.assertEqual(error.short, 'InvalidState', error)
         self.current.wait_exit()
         self.wait_free()
         self.start()
         self.assertEqual((live(client), live(raw)), (['other'], []))
 
     def test_crash(self):
-        """It is not stored, since its grant could not be reported to the caller."""
+        """It is not stored, since its time is over before a service could be asked again."""
         client = self.start_and_greet()
-        raw, _, _ = self.ask_and_wait('x', 'Steal', STEAL)
+        raw, _, _ = self.ask('x', steal=True)
         self.restart()
         self.assertEqual((live(client), live(raw)), (['other'], []))
 
@@ -194,7 +179,7 @@ class Ends(LateCase):
         self.start_and_greet('--limit=requestsPerClient=3')
         raw = self.raw_client()
         for name in 'xyz':
-            self.ask(raw, 'Steal', name)
+            raw.steal(name, BUCKET)
         self.assert_error('LimitsExceeded', raw.steal, 'w', BUCKET, mentions='requestsPerClient')
 
 
@@ -202,26 +187,18 @@ class Watchers(LateCase):
     def test_signals(self):
         watcher = self.start_and_greet()
         watcher.watch(bucket=BUCKET)
-        raw = self.raw_client()
-        raw.watch(bucket=BUCKET)
-        serial = self.ask(raw, 'Steal', 'x')
-        demand = self.gateway.take_demand('x', undecided=STEAL)
-        raw.ping()
-        self.assertEqual(raw.events, [])  # no id before the reply
+        raw, id_, demand = self.ask('x', steal=True)
         self.gateway.permit(demand)
-        _, token = self.result(raw, serial)
-        steal = self.ask(raw, 'Steal', 'y', timeout=50)
-        self.assert_error('Unavailable', self.result, raw, steal)
+        token = raw.wait_granted(id_).args[4]
+        raw.wait_released(raw.steal('y', BUCKET, timeout=50)[0], 'unavailable')
         watcher.wait_for(lambda: len(watcher.signals()) == 4)
         self.assertEqual([(event.signal, event.args[1], event.args[4:]) for event in watcher.signals()],
                          [('Waiting', 'x', ()), ('Granted', 'x', (token,)),
                           ('Waiting', 'y', ()), ('Released', 'y', ('unavailable',))])
-        raw.wait_for(lambda: len(raw.events) == 2)
-        self.assertEqual([event.signal for event in raw.events], ['Granted', 'Released'])
 
 
 class Sockets(LateCase):
-    """An ANSWER is never deferred."""
+    """The same on lock sockets."""
 
     def setUp(self):
         super().setUp()
@@ -255,17 +232,16 @@ class Sockets(LateCase):
         self.assertEqual(client.events, [])
 
     def test_opened_meanwhile(self):
-        """The call on the bus is replied to, and the socket gets the message too."""
+        """The socket gets the message."""
         raw = self.raw_client(descriptors=True)
-        serial = self.ask(raw, 'Steal', 'x', key=9)
+        raw.steal('x', BUCKET, key=9)
         demand = self.gateway.take_demand('x', undecided=STEAL)
         sock = self.lock_socket(raw)
         [entry] = sock.read_live()
         self.assertEqual((entry.key, entry.state), (9, 1))
-        self.gateway.permit(demand)
-        _, token = self.result(raw, serial)
+        block = self.gateway.permit(demand)
         sock.wait_for(lambda: sock.events, what='grant')
-        self.assertEqual([(event.key, event.token) for event in sock.events], [(9, token)])
+        self.assertEqual([(event.key, event.token) for event in sock.events], [(9, block << BITS)])
 
 
 if __name__ == '__main__':
