@@ -69,6 +69,7 @@ notify(Server *server, PendingReply *pending)
     note_changes(server);
     for (guint i = 0; i < effects_get_length(effects); i++) {
         const Effect *effect = effects_get(effects, i);
+
         /* A watcher that has got the event as the request's client gets no further signal. */
         const Client *notified = NULL;
 
