@@ -69,8 +69,8 @@ get_position(const LockManager *manager, const LockRequest *request)
     return ++queue->n_inspected;
 }
 
-gboolean
-inspect_filter_matches(const InspectFilter *filter, const LockRequest *request)
+static gboolean
+matches(const InspectFilter *filter, const LockRequest *request)
 {
     if (request->sequence <= filter->after)
         return FALSE;
@@ -99,7 +99,7 @@ lock_manager_inspect(LockManager *manager,
         guint position = get_position(manager, request);
         InspectEntry entry;
 
-        if (!inspect_filter_matches(filter, request))
+        if (!matches(filter, request))
             continue;
         if (n_visited++ == filter->limit)
             return TRUE;
@@ -110,4 +110,30 @@ lock_manager_inspect(LockManager *manager,
         visit(&entry, data);
     }
     return FALSE;
+}
+
+guint32
+lock_manager_break(LockManager *manager, const InspectFilter *filter)
+{
+    const char *found = g_hash_table_lookup(manager->queues, filter->name);
+    guint32 n_ended = 0;
+    LockQueue *queue;
+    GList *link;
+
+    if (found == NULL)
+        return 0;
+    queue = lock_queue_ref(lock_queue_from_name(found));
+    link = queue->held.head;
+    while (link != NULL) {
+        LockRequest *request = link->data;
+
+        link = link->next;
+        if (matches(filter, request)) {
+            lock_manager_end_request(manager, request, EFFECT_STOLEN);
+            n_ended++;
+        }
+    }
+    lock_queue_process(queue);
+    lock_queue_unref(queue);
+    return n_ended;
 }

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Inspect: a page of a bucket's locks and requests that match a filter, each with its position in
- * the queue and the clients that it waits for.
+/* What is done by a filter: Inspect and Break.
  *
- * It visits all requests of the bucket once. It changes nothing except the `inspection` counters of
- * manager and queues. */
+ * Inspect returns a page of a bucket's locks and requests that match, each with its position in the
+ * queue and the clients that it waits for. It visits all requests of the bucket once, and changes
+ * nothing except the `inspection` counters of manager and queues. */
 
 #pragma once
 
@@ -42,12 +42,13 @@ typedef struct {
 
 typedef void (*InspectVisit)(const InspectEntry *entry, gpointer data);
 
-/* Whether an entry matches the filter. */
-gboolean inspect_filter_matches(const InspectFilter *filter, const LockRequest *request);
-
 /* Visits the entries of one page in the order in which they were requested. Returns TRUE if there
  * are more matching entries. */
 gboolean lock_manager_inspect(LockManager *manager,
                               const InspectFilter *filter,
                               InspectVisit visit,
                               gpointer data);
+
+/* Ends the locks held under `filter->name` that match the filter, as a steal does, and grants to
+ * the requests that wait. Returns how many locks it has ended. */
+guint32 lock_manager_break(LockManager *manager, const InspectFilter *filter);

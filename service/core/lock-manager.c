@@ -293,32 +293,6 @@ lock_manager_abort(LockManager *manager, Agent *agent, guint64 id)
     return TRUE;
 }
 
-guint32
-lock_manager_break(LockManager *manager, const InspectFilter *filter)
-{
-    const char *found = g_hash_table_lookup(manager->queues, filter->name);
-    guint32 n_ended = 0;
-    LockQueue *queue;
-    GList *link;
-
-    if (found == NULL)
-        return 0;
-    queue = lock_queue_ref(lock_queue_from_name(found));
-    link = queue->held.head;
-    while (link != NULL) {
-        LockRequest *request = link->data;
-
-        link = link->next;
-        if (inspect_filter_matches(filter, request)) {
-            lock_manager_end_request(manager, request, EFFECT_STOLEN);
-            n_ended++;
-        }
-    }
-    lock_queue_process(queue);
-    lock_queue_unref(queue);
-    return n_ended;
-}
-
 void
 lock_manager_snapshot(const LockManager *manager,
                       LockRequestState state,

@@ -22,7 +22,6 @@
 
 #include "core-limits.h"
 #include "core-types.h"
-#include "inspect.h"
 #include "lock-queue.h"
 #include "lock-result.h"
 
@@ -67,10 +66,6 @@ gboolean lock_manager_abort(LockManager *manager, Agent *agent, guint64 id);
 
 /* Whether a name is reserved or too long. */
 LockResult lock_name_check(const char *name, const Limits *limits);
-
-/* Ends the locks held under `filter->name` that match the filter, as a steal does, and grants to
- * the requests that wait. Returns how many locks it has ended. */
-guint32 lock_manager_break(LockManager *manager, const InspectFilter *filter);
 
 /* [4.5] Calls `visit` for each held lock or each pending request of the bucket, depending on
  * `state`, in the order in which they were requested. `visit` must not change the core. */

@@ -9,8 +9,8 @@
 #pragma once
 
 #include "bus.h"
-#include "lock-queue.h"
 #include "lock-call.h"
+#include "lock-queue.h"
 
 /* The channel of clients without a lock socket. */
 extern const Channel bus_channel;

@@ -9,9 +9,9 @@
 
 #include <glib.h>
 
-#include "user-agent.h"
 #include "lock-queue.h"
 #include "principal.h"
+#include "user-agent.h"
 
 typedef enum {
     RECORD_AGENT = 'a',

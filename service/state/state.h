@@ -22,10 +22,10 @@
 
 #include <glib.h>
 
-#include "user-agent.h"
 #include "lock-queue.h"
 #include "log.h"
 #include "restore.h"
+#include "user-agent.h"
 
 #define STATE_ID_BYTES LOG_ID_BYTES
 

@@ -17,9 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "service/core/user-agent.h"
 #include "service/core/lock-manager.h"
 #include "service/core/principal.h"
+#include "service/core/user-agent.h"
 #include "service/state/state.h"
 
 #define REALTIME_US       G_GINT64_CONSTANT(1700000000000000)

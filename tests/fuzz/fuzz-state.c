@@ -10,9 +10,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "service/core/user-agent.h"
 #include "service/core/lock-manager.h"
 #include "service/core/lock-queue.h"
+#include "service/core/user-agent.h"
 #include "service/state/log.h"
 #include "service/state/restore.h"
 #include "tests/fuzz/fuzz.h"

@@ -3,10 +3,11 @@
 
 /* Runs cases on the core alone, with a clock that is controlled by the case. */
 
-#include "service/core/user-agent.h"
+#include "service/core/inspect.h"
 #include "service/core/lock-manager.h"
 #include "service/core/lock-queue.h"
 #include "service/core/principal.h"
+#include "service/core/user-agent.h"
 #include "tests/spec/spec-driver.h"
 
 typedef struct {

@@ -11,8 +11,8 @@
 
 #include <glib.h>
 
-#include "service/core/user-agent.h"
 #include "service/core/lock-manager.h"
+#include "service/core/user-agent.h"
 #include "service/state/state.h"
 
 #define WORLD_AGENTS       6

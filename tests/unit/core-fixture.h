@@ -15,10 +15,11 @@
 
 #include <glib.h>
 
-#include "service/core/user-agent.h"
+#include "service/core/inspect.h"
 #include "service/core/lock-manager.h"
 #include "service/core/lock-queue.h"
 #include "service/core/principal.h"
+#include "service/core/user-agent.h"
 
 #define FIXTURE_AGENTS       6
 #define FIXTURE_BUCKET       "default"
