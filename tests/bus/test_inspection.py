@@ -178,6 +178,18 @@ class Entries(BusTestCase):
         self.assertEqual(self.blocked_by(0), [self.a.name])
         self.assertEqual(self.blocked_by(1), [self.b.name])
 
+    def test_blocked_by_is_bounded(self):
+        """Only the first 64 holders and waiting requests are considered."""
+        last = self.client()
+        for name, mode in (('x', 'shared'), ('y', 'exclusive')):
+            self.a.request(name, self.bucket, mode=mode)
+            for _ in range(64):
+                self.b.request(name, self.bucket, mode=mode)
+            self.c.request(name, self.bucket)
+            last.request(name, self.bucket)
+        self.assertEqual([entry['blockedBy'] for entry in self.inspect(clientId=last.name)],
+                         [[self.a.name, self.b.name]] * 2)
+
     def test_blocked_by_names_a_client_once(self):
         self.a.request('x', self.bucket, mode='shared')
         self.a.request('x', self.bucket, mode='shared')

@@ -183,12 +183,6 @@ fixture_abort_in(CoreFixture *fixture, char letter, const char *bucket, guint64 
     return lock_manager_abort(manager, fixture_agent(fixture, letter), id);
 }
 
-gboolean
-fixture_abort(CoreFixture *fixture, char letter, guint64 id)
-{
-    return fixture_abort_in(fixture, letter, FIXTURE_BUCKET, id);
-}
-
 void
 fixture_advance_us(CoreFixture *fixture, gint64 us)
 {

@@ -65,7 +65,6 @@ LockRequest *fixture_find(const CoreFixture *fixture, char letter, guint64 id);
 
 LockResult fixture_release(CoreFixture *fixture, char letter, guint64 id);
 LockResult fixture_release_in(CoreFixture *fixture, char letter, const char *bucket, guint64 id);
-gboolean fixture_abort(CoreFixture *fixture, char letter, guint64 id);
 gboolean fixture_abort_in(CoreFixture *fixture, char letter, const char *bucket, guint64 id);
 
 /* The first only moves the monotonic clock; the second also expires the requests that are then due.

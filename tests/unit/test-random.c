@@ -70,7 +70,7 @@ passes(const Run *run, Verbosity verbosity)
         if (null >= 0 && (dup2(null, STDERR_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0))
             _exit(EXIT_FAILURE);
         do_all(run, verbosity == PRINTS_ALL);
-        _exit(EXIT_SUCCESS);
+        exit(EXIT_SUCCESS);
     }
     while (waitpid(pid, &status, 0) < 0)
         g_assert(errno == EINTR);

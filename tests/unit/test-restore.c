@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* core/lock-manager: stored requests are restored unchanged, or not at all. */
+/* core/lock-manager: which stored requests are restored, and what of them. That the restored are
+ * unchanged is in test-random. */
 
 #include "tests/unit/core-fixture.h"
 
@@ -58,84 +59,6 @@ restore(CoreFixture *fixture, char letter, const char *name, LockRequest parts)
     return restore_in(fixture, letter, FIXTURE_BUCKET, name, &parts);
 }
 
-static void
-test_as_it_was(CoreFixture *fixture, gconstpointer data)
-{
-    LockRequest parts = held(7, 3, 5000);
-    LockRequest found;
-    LockRequest *request;
-
-    parts.key = 99;
-    parts.why = (char *)"annual report";
-    request = restore(fixture, 'A', "x", parts);
-    g_assert_nonnull(request);
-    found = *request;
-    g_assert_cmpint(found.state, ==, LOCK_REQUEST_HELD);
-    g_assert_cmpint(found.mode, ==, LOCK_MODE_EXCLUSIVE);
-    g_assert_cmpuint(found.id, ==, 7);
-    g_assert_cmpuint(found.key, ==, 99);
-    g_assert_cmpuint(found.token, ==, 5000);
-    g_assert_cmpuint(found.sequence, ==, 3);
-    g_assert_cmpint(found.since_us, ==, 7000);
-    g_assert_cmpint(found.deadline_ms, ==, 0);
-    g_assert_cmpstr(found.why, ==, "annual report");
-    g_assert_true(agent_find_request(fixture_agent(fixture, 'A'), 7) == request);
-    g_assert_true(agent_find_key(fixture_agent(fixture, 'A'), 99) == request);
-    g_assert_cmpuint(user_agent_get_n_requests(&fixture->user_agent), ==, 1);
-    assert_effects(fixture, "");
-    assert_state(fixture, "x X A7 | -");
-    g_assert_cmpint(fixture_release(fixture, 'A', 7), ==, LOCK_RESULT_OK);
-    assert_effects(fixture, "released A7");
-}
-
-/* Nothing is granted before all requests are restored; then all grantable ones are. */
-static void
-test_process_all(CoreFixture *fixture, gconstpointer data)
-{
-    g_assert_nonnull(restore(fixture, 'A', "x", held(1, 1, 10)));
-    g_assert_nonnull(restore(fixture, 'B', "x", waiting(1, 2)));
-    g_assert_nonnull(restore(fixture, 'B', "y", shared(waiting(2, 3))));
-    g_assert_nonnull(restore(fixture, 'C', "y", shared(waiting(1, 4))));
-    g_assert_nonnull(restore(fixture, 'D', "y", waiting(1, 5)));
-    g_assert_nonnull(restore(fixture, 'A', "y", shared(waiting(2, 6))));
-    g_assert_nonnull(restore(fixture, 'E', "x", waiting(1, 1)));
-    assert_effects(fixture, "");
-    assert_state(fixture, "x X A1 | x X B1, y S B2, y S C1, y X D1, y S A2");
-    user_agent_process_all(&fixture->user_agent);
-    assert_state(fixture, "x X A1, y S B2, y S C1 | x X B1, y X D1, y S A2");
-    assert_state_of(fixture, 'E', FIXTURE_BUCKET, "x X E1 | -");
-    effects_clear(&fixture->user_agent.effects);
-    user_agent_process_all(&fixture->user_agent);
-    assert_effects(fixture, "");
-}
-
-/* The queue continues in its order, with new requests at the end. */
-static void
-test_order(CoreFixture *fixture, gconstpointer data)
-{
-    g_assert_nonnull(restore(fixture, 'A', "x", held(4, 10, 10)));
-    g_assert_nonnull(restore(fixture, 'C', "x", waiting(9, 20)));
-    g_assert_nonnull(restore(fixture, 'B', "x", waiting(1, 30)));
-    g_assert_nonnull(restore(fixture, 'C', "x", waiting(3, 40)));
-    g_assert_cmpuint(fixture_request(fixture, 'D', "x", ""), ==, 1);
-    fixture_release(fixture, 'A', 4);
-    assert_effects(fixture, "waits D1, released A4, granted C9");
-    fixture_release(fixture, 'C', 9);
-    fixture_release(fixture, 'B', 1);
-    fixture_release(fixture, 'C', 3);
-    assert_effects(fixture, "released C9, granted B1, released B1, granted C3, released C3, "
-                            "granted D1");
-}
-
-static void
-test_ids_go_on(CoreFixture *fixture, gconstpointer data)
-{
-    fixture_agent(fixture, 'A')->last_id = 300;
-    g_assert_nonnull(restore(fixture, 'A', "x", held(7, 1, 10)));
-    g_assert_cmpuint(fixture_agent(fixture, 'A')->last_id, ==, 300);
-    g_assert_cmpuint(fixture_request(fixture, 'A', "y", ""), ==, 301);
-}
-
 /* New tokens are above the restored ones, whatever the clock's time. */
 static void
 test_tokens_go_on(CoreFixture *fixture, gconstpointer data)
@@ -156,30 +79,6 @@ test_tokens_go_on(CoreFixture *fixture, gconstpointer data)
     g_assert_cmpuint(fixture_find(fixture, 'B', id)->token, >, ahead + 1);
 }
 
-static void
-test_deadlines(CoreFixture *fixture, gconstpointer data)
-{
-    LockRequest passed = waiting(1, 2), near = waiting(2, 3), far = waiting(3, 4);
-
-    passed.deadline_ms = NOW_MS - 1000;
-    near.deadline_ms = NOW_MS + 50;
-    far.deadline_ms = NOW_MS + 5000;
-    g_assert_nonnull(restore(fixture, 'A', "x", held(1, 1, 10)));
-    g_assert_nonnull(restore(fixture, 'B', "x", passed));
-    g_assert_nonnull(restore(fixture, 'B', "x", near));
-    g_assert_nonnull(restore(fixture, 'B', "x", far));
-    user_agent_expire(&fixture->user_agent);
-    assert_effects(fixture, "timedout B1");
-    fixture_expire_after_ms(fixture, 49);
-    assert_effects(fixture, "");
-    fixture_expire_after_ms(fixture, 1);
-    assert_effects(fixture, "timedout B2");
-    fixture_release(fixture, 'A', 1);
-    assert_effects(fixture, "released A1, granted B3");
-    fixture_expire_after_ms(fixture, 60000);
-    assert_effects(fixture, "");
-}
-
 /* A held lock has no deadline, even if its record has one. */
 static void
 test_a_lock_has_no_deadline(CoreFixture *fixture, gconstpointer data)
@@ -189,16 +88,6 @@ test_a_lock_has_no_deadline(CoreFixture *fixture, gconstpointer data)
     parts.deadline_ms = NOW_MS + 1;
     g_assert_nonnull(restore(fixture, 'A', "x", parts));
     g_assert_cmpint(user_agent_get_next_deadline_ms(&fixture->user_agent), ==, -1);
-}
-
-static void
-test_termination(CoreFixture *fixture, gconstpointer data)
-{
-    g_assert_nonnull(restore(fixture, 'A', "x", held(1, 1, 10)));
-    g_assert_nonnull(restore(fixture, 'A', "x", waiting(2, 2)));
-    g_assert_nonnull(restore(fixture, 'B', "x", waiting(1, 3)));
-    fixture_terminate(fixture, 'A');
-    assert_effects(fixture, "terminated A2, terminated A1, granted B1");
 }
 
 /* Several shared locks, or one exclusive one. */
@@ -300,14 +189,8 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    FIXTURE_TEST("/restore/as-it-was", test_as_it_was);
-    FIXTURE_TEST("/restore/process-all", test_process_all);
-    FIXTURE_TEST("/restore/order", test_order);
-    FIXTURE_TEST("/restore/ids-go-on", test_ids_go_on);
     FIXTURE_TEST("/restore/tokens-go-on", test_tokens_go_on);
-    FIXTURE_TEST("/restore/deadlines", test_deadlines);
     FIXTURE_TEST("/restore/a-lock-has-no-deadline", test_a_lock_has_no_deadline);
-    FIXTURE_TEST("/restore/termination", test_termination);
     FIXTURE_TEST("/restore/held-together", test_held_together);
     FIXTURE_TEST("/restore/refusals", test_refusals);
     FIXTURE_TEST("/restore/of-another-principal", test_of_another_principal);

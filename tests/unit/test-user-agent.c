@@ -1,130 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* core/user-agent: termination [2.6], time-outs, and shutdown. */
+/* core/user-agent: the clocks of time-outs, and shutdown. Termination and time-outs among other
+ * operations are in test-random. */
 
 #include "tests/unit/core-fixture.h"
 
-/* ---- termination */
-
-/* The agent's connection continues as a new agent without requests, whose ids continue. */
-static void
-test_replace(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "key=7");
-    fixture_request(f, 'A', "n", "");
-    fixture_request(f, 'B', "n", "");
-    effects_clear(&f->user_agent.effects);
-    user_agent_replace(&f->user_agent, fixture_agent(f, 'A'));
-    assert_effects(f, "terminated A2, terminated A1, granted B1");
-    g_assert_cmpuint(fixture_agent(f, 'A')->requests.length, ==, 0);
-    effects_clear(&f->user_agent.effects);
-    g_assert_cmpuint(fixture_request(f, 'A', "n", "key=7"), ==, 3);
-    assert_state_of(f, 'B', FIXTURE_BUCKET, "n X B1 | n X A3");
-}
-
-/* Its requests in all names: each queue is processed once, and all ends precede all grants. */
-static void
-test_terminate_many_names(CoreFixture *f, gconstpointer data)
-{
-    const guint n_names = 5000;
-    Effects *effects = &f->user_agent.effects;
-    char name[32];
-
-    f->user_agent.limits.max[LIMIT_REQUESTS_PER_CLIENT] = G_MAXINT32;
-    f->user_agent.limits.max[LIMIT_REQUESTS_PER_UID] = G_MAXINT32;
-    f->user_agent.limits.max[LIMIT_REQUESTS_TOTAL] = G_MAXINT32;
-    for (guint i = 0; i < n_names; i++) {
-        g_snprintf(name, sizeof name, "name-%u", i);
-        fixture_request(f, 'A', name, "shared");
-        fixture_request(f, 'A', name, "shared");
-        fixture_request(f, 'A', name, "");
-        fixture_request(f, 'A', name, "shared");
-        fixture_request(f, 'B', name, "");
-    }
-    effects_clear(effects);
-    fixture_terminate(f, 'A');
-
-    g_assert_cmpuint(effects_get_length(effects), ==, 5 * n_names);
-    for (guint i = 0; i < 5 * n_names; i++) {
-        const Effect *effect = effects_get(effects, i);
-        gboolean is_end = i < 4 * n_names;
-
-        g_assert_cmpint(effect->kind, ==, is_end ? EFFECT_TERMINATED : EFFECT_GRANTED);
-        g_assert_cmpstr(effect->request->agent->client_id, ==, is_end ? "A" : "B");
-        /* Pending requests end before held locks. */
-        if (is_end)
-            g_assert_cmpint(effect->request->token != 0, ==, i >= 2 * n_names);
-    }
-    effects_clear(effects);
-    g_assert_cmpuint(fixture_agent(f, 'B')->requests.length, ==, n_names);
-    for (guint64 id = 1; id <= n_names; id++)
-        g_assert_cmpint(fixture_find(f, 'B', id)->state, ==, LOCK_REQUEST_HELD);
-}
-
-/* The deadlines of its pending requests are removed. */
-static void
-test_terminate_ends_deadlines(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "");
-    fixture_request(f, 'B', "n", "timeout=10");
-    fixture_request(f, 'C', "n", "timeout=20");
-    fixture_terminate(f, 'B');
-    effects_clear(&f->user_agent.effects);
-    fixture_expire_after_ms(f, 15);
-    assert_effects(f, "");
-    fixture_expire_after_ms(f, 5);
-    assert_effects(f, "timedout C1");
-    g_assert_cmpint(user_agent_get_next_deadline_ms(&f->user_agent), ==, -1);
-}
-
-static void
-test_terminate_idle(CoreFixture *f, gconstpointer data)
-{
-    fixture_terminate(f, 'A');
-    assert_effects(f, "");
-}
-
 /* ---- time-outs */
-
-/* A request times out exactly on time: the microsecond in which the wait began counts in full. */
-static void
-test_timeout_exact(CoreFixture *f, gconstpointer data)
-{
-    fixture_advance_us(f, 1);
-    user_agent_expire(&f->user_agent);
-    fixture_request(f, 'A', "n", "");
-    fixture_request(f, 'B', "n", "timeout=1");
-    effects_clear(&f->user_agent.effects);
-    g_assert_cmpint(user_agent_get_next_deadline_ms(&f->user_agent), ==, 5002);
-    user_agent_expire(&f->user_agent);
-    fixture_advance_us(f, 1000);
-    user_agent_expire(&f->user_agent);
-    assert_effects(f, "");
-    fixture_advance_us(f, 998);
-    user_agent_expire(&f->user_agent);
-    assert_effects(f, "");
-    fixture_advance_us(f, 1);
-    user_agent_expire(&f->user_agent);
-    assert_effects(f, "timedout B1");
-}
-
-/* Requests that became due earlier expire too; others remain. */
-static void
-test_timeout_checked_late(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "");
-    fixture_request(f, 'B', "n", "timeout=4294967295");
-    fixture_request(f, 'C', "n", "timeout=30");
-    fixture_request(f, 'D', "n", "timeout=20");
-    effects_clear(&f->user_agent.effects);
-    fixture_expire_after_ms(f, 3600 * 1000);
-    assert_effects(f, "timedout D1, timedout C1");
-    fixture_expire_after_ms(f, G_GINT64_CONSTANT(4294967295) - 3600 * 1000 - 1);
-    assert_effects(f, "");
-    fixture_expire_after_ms(f, 1);
-    assert_effects(f, "timedout B1");
-}
 
 /* The wall clock has no effect on time-outs. */
 static void
@@ -147,63 +29,6 @@ test_timeout_wall_clock(CoreFixture *f, gconstpointer data)
     /* A monotonic clock that goes back has no effect. */
     user_agent_set_time(user_agent, 0, 0);
     g_assert_cmpint(user_agent->now_us, ==, FIXTURE_MONOTONIC_US + 100000);
-}
-
-/* All due requests time out before any request is granted as a result. */
-static void
-test_timeout_together(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "shared");
-    fixture_request(f, 'B', "n", "timeout=30");
-    fixture_request(f, 'C', "n", "shared timeout=31");
-    fixture_request(f, 'D', "n", "shared");
-    fixture_request(f, 'A', "n", "timeout=32");
-    effects_clear(&f->user_agent.effects);
-    fixture_expire_after_ms(f, 40);
-    assert_effects(f, "timedout B1, timedout C1, timedout A2, granted D1");
-
-    /* If time had been checked earlier, the second would have been granted. */
-    fixture_request(f, 'B', "n", "timeout=30");
-    fixture_request(f, 'C', "n", "shared timeout=31");
-    fixture_expire_after_ms(f, 30);
-    fixture_expire_after_ms(f, 1);
-    assert_effects(f, "waits B2, waits C2, timedout B2, granted C2");
-}
-
-/* A steal doesn't change pending requests or their remaining times. */
-static void
-test_timeout_and_steal(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "");
-    fixture_request(f, 'B', "n", "timeout=30");
-    fixture_expire_after_ms(f, 29);
-    fixture_request(f, 'C', "n", "steal");
-    effects_clear(&f->user_agent.effects);
-    fixture_expire_after_ms(f, 1);
-    assert_effects(f, "timedout B1");
-    /* A time-out of a steal has no effect. */
-    fixture_request(f, 'D', "n", "steal timeout=5");
-    effects_clear(&f->user_agent.effects);
-    fixture_expire_after_ms(f, 10);
-    assert_effects(f, "");
-}
-
-static void
-test_timeout_two_names(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "shared");
-    fixture_request(f, 'A', "m", "shared");
-    fixture_request(f, 'B', "n", "timeout=10");
-    fixture_request(f, 'B', "m", "timeout=10");
-    fixture_request(f, 'C', "n", "shared");
-    fixture_request(f, 'D', "m", "shared");
-    effects_clear(&f->user_agent.effects);
-    fixture_expire_after_ms(f, 10);
-    g_assert_cmpuint(effects_get_length(&f->user_agent.effects), ==, 4);
-    for (guint i = 0; i < 4; i++)
-        g_assert_cmpint(effects_get(&f->user_agent.effects, i)->kind, ==,
-                        i < 2 ? EFFECT_TIMED_OUT : EFFECT_GRANTED);
-    assert_state(f, "n S A1, m S A2, n S C1, m S D1 | -");
 }
 
 /* ---- shutdown of the service */
@@ -382,16 +207,7 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    FIXTURE_TEST("/user-agent/terminate/replace", test_replace);
-    FIXTURE_TEST("/user-agent/terminate/many-names", test_terminate_many_names);
-    FIXTURE_TEST("/user-agent/terminate/ends-deadlines", test_terminate_ends_deadlines);
-    FIXTURE_TEST("/user-agent/terminate/idle", test_terminate_idle);
-    FIXTURE_TEST("/user-agent/timeout/exact", test_timeout_exact);
-    FIXTURE_TEST("/user-agent/timeout/checked-late", test_timeout_checked_late);
     FIXTURE_TEST("/user-agent/timeout/wall-clock", test_timeout_wall_clock);
-    FIXTURE_TEST("/user-agent/timeout/together", test_timeout_together);
-    FIXTURE_TEST("/user-agent/timeout/and-steal", test_timeout_and_steal);
-    FIXTURE_TEST("/user-agent/timeout/two-names", test_timeout_two_names);
     FIXTURE_TEST("/user-agent/timeout/far-clock", test_far_clock);
     FIXTURE_TEST("/user-agent/shut-down", test_shut_down);
     FIXTURE_TEST("/agent/finds-own", test_finds_own);
