@@ -134,28 +134,6 @@ is_service_gone(gpointer data)
     return !is_service_there(data);
 }
 
-static void
-on_gone(GDBusConnection *connection,
-        const char *sender,
-        const char *path,
-        const char *interface,
-        const char *member,
-        GVariant *parameters,
-        gpointer data)
-{
-    const char *new_owner;
-
-    g_variant_get(parameters, "(&s&s&s)", NULL, NULL, &new_owner);
-    g_assert_cmpstr(new_owner, ==, "");
-    *(gboolean *)data = TRUE;
-}
-
-static gboolean
-is_true(gpointer data)
-{
-    return *(gboolean *)data;
-}
-
 /* ---- the bus */
 
 GDBusConnection *
@@ -173,21 +151,20 @@ private_bus_connect(PrivateBus *bus)
 }
 
 /* When this returns, the match rule is active, so no later signal is missed. */
-static guint
-observe(PrivateBus *bus, const char *name, GDBusSignalCallback callback, gpointer data)
+static void
+observe_service(PrivateBus *bus)
 {
-    guint subscription = g_dbus_connection_signal_subscribe(
-        bus->observer, BUS_DRIVER_NAME, BUS_DRIVER_INTERFACE, "NameOwnerChanged", BUS_DRIVER_PATH,
-        name, G_DBUS_SIGNAL_FLAGS_NONE, callback, data, NULL);
     g_autoptr(GError) error = NULL;
     g_autoptr(GVariant) reply = NULL;
 
+    g_dbus_connection_signal_subscribe(bus->observer, BUS_DRIVER_NAME, BUS_DRIVER_INTERFACE,
+                                       "NameOwnerChanged", BUS_DRIVER_PATH, BUS_SERVICE_NAME,
+                                       G_DBUS_SIGNAL_FLAGS_NONE, on_name_owner_changed, bus, NULL);
     reply = g_dbus_connection_call_sync(bus->observer, BUS_DRIVER_NAME, BUS_DRIVER_PATH,
                                         BUS_DRIVER_INTERFACE, "GetId", NULL, NULL,
                                         G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
     g_assert_no_error(error);
     g_assert_nonnull(reply);
-    return subscription;
 }
 
 static PrivateBus *
@@ -197,7 +174,7 @@ bus_new(const char *question)
 
     start_bus(bus, question);
     bus->observer = private_bus_connect(bus);
-    observe(bus, BUS_SERVICE_NAME, on_name_owner_changed, bus);
+    observe_service(bus);
     return bus;
 }
 
@@ -236,62 +213,7 @@ private_bus_free(PrivateBus *bus)
     g_free(bus);
 }
 
-void
-private_bus_wait_gone(PrivateBus *bus, const char *name, GFunc leave, gpointer data)
-{
-    gboolean gone = FALSE;
-    guint subscription = observe(bus, name, on_gone, &gone);
-
-    leave(data, NULL);
-    g_assert_true(private_bus_wait(is_true, &gone));
-    g_dbus_connection_signal_unsubscribe(bus->observer, subscription);
-}
-
-static void
-cut(gpointer connection, gpointer unused)
-{
-    GIOStream *stream = g_dbus_connection_get_stream(connection);
-    GSocket *socket = g_socket_connection_get_socket(G_SOCKET_CONNECTION(stream));
-
-    shutdown(g_socket_get_fd(socket), SHUT_RDWR);
-}
-
-void
-private_bus_kill_connection(PrivateBus *bus, GDBusConnection *connection)
-{
-    private_bus_wait_gone(bus, g_dbus_connection_get_unique_name(connection), cut, connection);
-}
-
 /* ---- the service */
-
-/* The contract's encoding: letters are unchanged, digits too except for the first character, and
- * any other byte is "_xx". */
-char *
-private_bus_make_path(const char *bucket)
-{
-    GString *path = g_string_new(BUS_BUCKET_PREFIX "/");
-
-    for (const char *c = bucket; *c != '\0'; c++) {
-        if (g_ascii_isalpha(*c) || (g_ascii_isdigit(*c) && c != bucket))
-            g_string_append_c(path, *c);
-        else
-            g_string_append_printf(path, "_%02x", (guchar)*c);
-    }
-    return g_string_free(path, FALSE);
-}
-
-void
-private_bus_ping_service(PrivateBus *bus)
-{
-    g_autoptr(GVariant) reply = NULL;
-    g_autoptr(GError) error = NULL;
-
-    reply = g_dbus_connection_call_sync(bus->observer, BUS_SERVICE_NAME, BUS_SERVICE_PATH,
-                                        "org.freedesktop.DBus.Peer", "Ping", NULL, NULL,
-                                        G_DBUS_CALL_FLAGS_NO_AUTO_START, -1, NULL, &error);
-    g_assert_no_error(error);
-    g_assert_nonnull(reply);
-}
 
 /* `option` may be NULL. */
 static GSubprocess *

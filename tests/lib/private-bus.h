@@ -41,19 +41,6 @@ void private_bus_replace_service(PrivateBus *bus, const char *option);
 
 GDBusConnection *private_bus_connect(PrivateBus *bus);
 
-/* Calls `leave` with the data, which closes the connection with that unique name, and waits until
- * the bus has noticed. */
-void private_bus_wait_gone(PrivateBus *bus, const char *name, GFunc leave, gpointer data);
-
-/* Closes the connection as if its process had been killed, and waits until the bus has noticed. */
-void private_bus_kill_connection(PrivateBus *bus, GDBusConnection *connection);
-
-/* The object path of a bucket. */
-char *private_bus_make_path(const char *bucket);
-
-/* When this returns, the service has processed everything that the bus sent to it before. */
-void private_bus_ping_service(PrivateBus *bus);
-
 /* Runs the main context until the condition is true; returns FALSE if it isn't after 20 seconds. */
 typedef gboolean (*PrivateBusCondition)(gpointer data);
 gboolean private_bus_wait(PrivateBusCondition condition, gpointer data);
