@@ -5,7 +5,6 @@
 
 import configparser
 import os
-import pwd
 import re
 import select
 import shutil
@@ -15,33 +14,18 @@ import unittest
 import xml.etree.ElementTree as ElementTree
 
 import tap
-from buses import (PATIENCE, SYSTEM_POLICY, Bus, can_be_others, end, environment, read_lines,
-                   spawn)
+from buses import PATIENCE, Bus, environment
 from gi.repository import Gio
-from harness import RawClient, owner_of, pid_of, wait_for
+from harness import RawClient, owner_of, pid_of
 from installation import Installation, PrivatePrefix, meson, run
 
 NAME = 'org.w3.WebLocks'
 ROOT = '/org/w3/WebLocks'
 BUCKET = f'{ROOT}/bucket/default'
 POLICY = 'share/dbus-1/system.d/org.w3.WebLocks.conf'
-# A user that every Debian system has, and that can't be the one who runs the test.
+# A user that every Debian system has.
 SYSTEM_USER = 'daemon'
 CLUSTERD = 'libexec/weblocks-clusterd'
-OTHER_USER = 'nobody'
-
-# The essential part of a distribution's system.conf, with the installed policy included.
-SYSTEM_BUS = f'''<!DOCTYPE busconfig PUBLIC
-  "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
-  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-<busconfig>
-  <type>system</type>
-  <listen>unix:path={{socket}}</listen>
-  <auth>EXTERNAL</auth>
-{SYSTEM_POLICY}  <include>{{policy}}</include>
-</busconfig>
-'''
-
 
 # It is linked with the subproject.
 PROGRAM = '''#include <weblocks/weblocks.h>
@@ -340,78 +324,6 @@ class SessionBus(unittest.TestCase):
         self.addCleanup(os.close, pidfd)
         bus.kill()
         self.assertTrue(select.select([pidfd], [], [], PATIENCE)[0], 'outlives its bus')
-
-
-@unittest.skipUnless(can_be_others(), 'only root can be several users')
-class SystemBus(unittest.TestCase):
-    """A bus with a system bus's rules and the installed policy: the service, and others, on it."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.dbus_send = shutil.which('dbus-send')
-        if not cls.dbus_send:
-            raise unittest.SkipTest('no dbus-send')
-        directory = INSTALLATION.directory
-        config = os.path.join(directory, 'system.conf')
-        with open(config, 'w', encoding='utf-8') as file:
-            file.write(SYSTEM_BUS.format(socket=os.path.join(directory, 'system-bus'),
-                                         policy=INSTALLATION.path(POLICY)))
-        bus = spawn(['dbus-daemon', f'--config-file={config}', '--nofork', '--nopidfile',
-                     '--print-address=1'], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
-        cls.addClassCleanup(end, bus)
-        cls.address = read_lines(bus, 1)[0]
-
-        user = pwd.getpwnam(SYSTEM_USER)
-        runtime = os.path.join(directory, 'run')
-        os.mkdir(runtime, 0o700)
-        os.chown(runtime, user.pw_uid, user.pw_gid)
-        service = spawn([weblocksd(), f'--address={cls.address}'], stdin=subprocess.DEVNULL,
-                        user=user.pw_uid, group=user.pw_gid, extra_groups=[],
-                        env={'PATH': os.defpath, 'XDG_RUNTIME_DIR': runtime})
-        cls.addClassCleanup(end, service)
-        cls.control = RawClient(cls.address)
-        cls.addClassCleanup(cls.control.close)
-        wait_for(lambda: owner_of(cls.control), what='weblocksd on the bus', every=0.005)
-
-    def call(self, user, destination, path, member, *args):
-        """Makes a call as a user. Returns dbus-send's output."""
-        entry = pwd.getpwnam(user)
-        result = subprocess.run(
-            [self.dbus_send, f'--bus={self.address}', '--print-reply', f'--dest={destination}',
-             path, member, *args], user=entry.pw_uid, group=entry.pw_gid, extra_groups=[],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE,
-            check=False)
-        return result.stdout
-
-    def test_the_service_runs_as_its_user(self):
-        answer = self.call(OTHER_USER, 'org.freedesktop.DBus', '/',
-                           'org.freedesktop.DBus.GetConnectionUnixUser', f'string:{NAME}')
-        self.assertRegex(answer, rf'uint32 {pwd.getpwnam(SYSTEM_USER).pw_uid}\b')
-
-    def test_other_users_cannot_own_the_name(self):
-        for user in (OTHER_USER, 'root'):
-            with self.subTest(user):
-                answer = self.call(user, 'org.freedesktop.DBus', '/',
-                                   'org.freedesktop.DBus.RequestName', f'string:{NAME}', 'uint32:0')
-                self.assertIn('org.freedesktop.DBus.Error.AccessDenied', answer)
-
-    def test_the_listed_interfaces_answer(self):
-        for path, member, *args in (
-                (BUCKET, 'org.freedesktop.DBus.Peer.Ping'),
-                (BUCKET, 'org.freedesktop.DBus.Introspectable.Introspect'),
-                (BUCKET, 'org.w3.WebLocks.Query'),
-                (ROOT, 'org.w3.WebLocks.Service.Buckets'),
-                (ROOT, 'org.freedesktop.DBus.Properties.GetAll', f'string:{NAME}.Service')):
-            with self.subTest(member):
-                answer = self.call(OTHER_USER, NAME, path, member, *args)
-                self.assertTrue(answer.startswith('method return'), answer)
-
-    def test_any_other_interface_is_refused_by_the_bus(self):
-        for member in ('org.example.Other.Do',
-                       'org.freedesktop.DBus.ObjectManager.GetManagedObjects'):
-            with self.subTest(member):
-                answer = self.call(OTHER_USER, NAME, BUCKET, member)
-                self.assertIn('org.freedesktop.DBus.Error.AccessDenied', answer)
 
 
 if __name__ == '__main__':

@@ -59,24 +59,6 @@ DAEMON_CONFIG = '''<!DOCTYPE busconfig PUBLIC
 </busconfig>
 '''
 
-# The rules of /usr/share/dbus-1/system.conf: calls and names need a rule, everything else is
-# allowed.
-SYSTEM_POLICY = '''
-  <policy context="default">
-    <allow user="*"/>
-    <deny own="*"/>
-    <deny send_type="method_call"/>
-    <allow send_type="signal"/>
-    <allow send_requested_reply="true" send_type="method_return"/>
-    <allow send_requested_reply="true" send_type="error"/>
-    <allow receive_type="method_call"/>
-    <allow receive_type="method_return"/>
-    <allow receive_type="error"/>
-    <allow receive_type="signal"/>
-    <allow send_destination="org.freedesktop.DBus"/>
-  </policy>
-'''
-
 # The environment of a service whose memory is measured: sanitizers keep what was freed, unless configured
 # not to.
 KEEPS_LITTLE = {'ASAN_OPTIONS': 'quarantine_size_mb=1:thread_local_quarantine_size_kb=64:'

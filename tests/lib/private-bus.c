@@ -3,8 +3,6 @@
 
 #include "tests/lib/private-bus.h"
 
-#include "tests/lib/bus-monitor.h"
-
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -181,10 +179,7 @@ bus_new(const char *question)
 PrivateBus *
 private_bus_new(void)
 {
-    PrivateBus *bus = bus_new("start");
-
-    bus->monitor = bus_monitor_new(private_bus_connect(bus));
-    return bus;
+    return bus_new("start");
 }
 
 PrivateBus *
@@ -201,8 +196,6 @@ private_bus_free(PrivateBus *bus)
     g_autofree char *question = g_strdup_printf("stop %s", bus->address);
     g_autofree char *answer = NULL;
 
-    if (bus->monitor != NULL)
-        bus_monitor_free(bus->monitor, bus->observer);
     g_dbus_connection_close_sync(bus->observer, NULL, NULL);
     g_clear_object(&bus->observer);
     answer = ask_launcher(question);

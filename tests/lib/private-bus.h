@@ -13,21 +13,17 @@
 
 #include <gio/gio.h>
 
-typedef struct BusMonitor BusMonitor;
-
 typedef struct {
     char *directory; /* goes with the bus */
     char *address;
     GDBusConnection *observer; /* ours, of no agent */
     GSubprocess *service;
     char *service_owner; /* unique name of the service; NULL if it isn't there */
-    BusMonitor *monitor; /* NULL on a bus that starts the service */
 } PrivateBus;
 
-/* A monitor receives every message; freeing it asserts that none was a broadcast signal. */
 PrivateBus *private_bus_new(void);
 
-/* A dbus-daemon that starts the service on demand, with these options. It has no monitor. */
+/* A dbus-daemon that starts the service on demand, with these options. */
 PrivateBus *private_bus_new_activating(const char *options);
 void private_bus_free(PrivateBus *bus);
 

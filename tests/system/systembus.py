@@ -21,15 +21,13 @@ import traceback
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-from gi.repository import Gio, GLib
-
 import buses
 from buses import (PATIENCE, Bus, die_with_parent, environment, read_lines, spawn,
                    why_no_other_users)
-from calls import LOCKS, SERVICE, DBusError, bucket_path
+from calls import DBusError
 from harness import BusTestCase, RawClient, Service
 from installation import Installation
-from rawbus import PRINCIPALS, lock_call, method_call
+from rawbus import PRINCIPALS
 from smallfs import namespace
 from sockets import LockError, SocketClient
 
@@ -180,23 +178,6 @@ class UserClient:
                 result = error if isinstance(error, (DBusError, LockError, OSError)) else \
                     RuntimeError(traceback.format_exc())
             self._send(sock, result)
-
-    def _do_answer(self, member, subject=None, bucket='default', **kw):
-        """The bytes of the reply, without what always differs: serial numbers and the recipient."""
-        return self._plain(lock_call(member, subject, bucket, **kw))
-
-    def _plain(self, message):
-        reply = self.client.reply_to(self.client.send(message))
-        reply.set_serial(1)
-        reply.set_reply_serial(1)
-        reply.set_destination(None)
-        return bytes(reply.to_blob(Gio.DBusCapabilityFlags.NONE))
-
-    def _do_answer_of(self, member, bucket='default'):
-        """The same for a method with a bucket."""
-        body = {'Watch': GLib.Variant('(b)', (True,)),
-                'Inspect': GLib.Variant('(a{sv})', ({},))}.get(member)
-        return self._plain(method_call(SERVICE, bucket_path(bucket), LOCKS, member, body))
 
     def _do_events(self):
         """All signals of the service so far, and events on a lock socket."""

@@ -128,21 +128,6 @@ class Users(UsersCase):
                 for foreign in (CANARY, self.alice.name + "'"):
                     self.assertNotIn(foreign, text)
 
-    def test_a_guessed_id_gets_the_reply_of_a_missing_one(self):
-        """Byte for byte, whatever locks another user has."""
-        held, _ = self.alice.request('x')
-        waits, _ = self.alice.request('x')
-        for other in self.others():
-            for member in ('Release', 'Abort'):
-                missing = other.answer(member, 1 << 62)
-                for id_ in (held, waits):
-                    with self.subTest(uid=other.uid, member=member):
-                        self.assertEqual(other.answer(member, id_), missing)
-            for member in ('Query', 'Watch', 'Inspect'):
-                self.assertEqual(other.answer_of(member), other.answer_of(member, 'nowhere'))
-        held_now, waiting = self.alice.query()
-        self.assertEqual((len(held_now), len(waiting)), (1, 1))
-
     def test_the_same_name_is_another_lock(self):
         held, token = self.alice.request('x')
         ids = [(other, *other.request('x')) for other in self.others()]
