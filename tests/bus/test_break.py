@@ -21,19 +21,6 @@ class BreakCase(BusTestCase):
 
 
 class Break(BreakCase):
-    def test_ends_all_and_grants(self):
-        one, _ = self.a.request('x', self.bucket, mode='shared')
-        two, _ = self.b.request('x', self.bucket, mode='shared')
-        other, _ = self.a.request('y', self.bucket)
-        waiting, _ = self.c.request('x', self.bucket)
-        self.assertEqual(self.c.break_locks('x', self.bucket), 2)
-        self.a.wait_released(one, 'stolen')
-        self.b.wait_released(two, 'stolen')
-        self.c.wait_granted(waiting)
-        self.assertEqual(sorted(self.a.query(self.bucket)[0]),
-                         [('x', 'exclusive', self.c.name), ('y', 'exclusive', self.a.name)])
-        self.assert_error('NotHeld', self.a.release, one, self.bucket)
-        self.a.release(other, self.bucket)
 
     def test_signals_come_before_the_reply(self):
         raw = self.raw_client()

@@ -205,17 +205,10 @@ class Paths(BusTestCase):
     def test_bad_labels(self):
         client = self.client()
         for what, label in BAD_LABELS.items():
-            with self.subTest(what):
-                self.assert_error('UnknownObject', client.call, f'{BUCKETS}/{label}', LOCKS,
-                                  'Query')
-
-    def test_no_request_on_bad_labels(self):
-        client = self.client()
-        body = GLib.Variant('(sa{sv})', ('a', {}))
-        for what, label in BAD_LABELS.items():
-            with self.subTest(what):
-                self.assert_error('UnknownObject', client.call, f'{BUCKETS}/{label}', LOCKS,
-                                  'Request', body)
+            for member, body in (('Query', None), ('Request', GLib.Variant('(sa{sv})', ('a', {})))):
+                with self.subTest(what, member=member):
+                    self.assert_error('UnknownObject', client.call, f'{BUCKETS}/{label}', LOCKS,
+                                      member, body)
         self.assertEqual(client.buckets(), [])
 
     def test_other_paths(self):

@@ -1,97 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Each limit: the last call within it, the first beyond it, and that everything is discharged.
-Limits of requests within one user are in ../spec/cases.txt."""
+"""Limits of all users, of clients, watches and waiting calls: the last call within each, the first
+beyond it, and that everything is discharged. Limits of requests within one user are in
+../spec/cases.txt, lengths in test_bad_input.py and test_socket.py."""
 
-import os
-
-from calls import LOCKS, bucket_path
-from harness import BusTestCase, DBusError, GLib, main
-from rawbus import method_call
-
-
-def request_message(name, bucket='default'):
-    return method_call('org.w3.WebLocks', bucket_path(bucket), LOCKS, 'Request',
-                       GLib.Variant('(sa{sv})', (name, {})))
-
-
-class Lengths(BusTestCase):
-    """In bytes of UTF-8, not in characters."""
-
-    def test_name(self):
-        client = self.client()
-        for name in ('', 'n' * 1024, 'ä' * 512, '😀' * 256):
-            self.assertNotEqual(client.request(name)[1], 0)
-            self.assertEqual(client.query()[0][-1], (name, 'exclusive', client.name))
-        for name in ('n' * 1025, 'ä' * 512 + 'n', '😀' * 256 + 'n'):
-            self.assert_error('LimitsExceeded', client.request, name, mentions='nameBytes')
-        # Too long to exist, so it can't be held.
-        self.assertEqual(client.inspect(name='n' * 1025), ([], False))
-
-    def test_names_that_differ_at_the_end(self):
-        client = self.client()
-        for tail in ('a', 'b'):
-            self.assertNotEqual(client.request('n' * 1023 + tail)[1], 0)
-
-    def test_why(self):
-        client = self.client()
-        for index, why in enumerate(('', 'w' * 256, 'ä' * 128)):
-            client.request(f'why{index}', why=why)
-            self.assertEqual(client.inspect(name=f'why{index}')[0][0]['why'], why)
-        for why in ('w' * 257, 'ä' * 128 + 'w'):
-            self.assert_error('LimitsExceeded', client.request, 'x', why=why,
-                              mentions='whyBytes')
-
-    def test_a_thousand_and_twenty_four_requests(self):
-        raw = self.raw_client()
-        bucket = self.unique('bucket')
-        serials = raw.send_all([request_message(f'{number % 512}', bucket)
-                                for number in range(1025)])
-        for serial in serials[:-1]:
-            raw.result(serial)
-        self.assert_error('LimitsExceeded', raw.result, serials[-1], mentions='requestsPerClient')
-        held, pending = raw.query(bucket)
-        self.assertEqual((len(held), len(pending)), (512, 512))
-
-
-class SmallLengths(BusTestCase):
-    arguments = ('--limit', 'nameBytes=3', '--limit', 'whyBytes=1')
-
-    def test_small(self):
-        client = self.client()
-        client.request('abc', why='w')
-        self.assert_error('LimitsExceeded', client.request, 'abcd', mentions='nameBytes')
-        self.assert_error('LimitsExceeded', client.request, 'a', why='ww', mentions='whyBytes')
-        self.assertEqual(len(client.query()[0]), 1)
-
-
-class PerUid(BusTestCase):
-    arguments = ('--limit', 'requestsPerUid=4')
-
-    def setUp(self):
-        super().setUp()
-        self.bucket = self.unique('bucket')
-        self.a, self.b, self.c = self.client(), self.client(), self.client()
-
-    def check_full(self):
-        for client in (self.a, self.b, self.c):
-            self.assert_error('LimitsExceeded', client.request, 'z', self.bucket,
-                              mentions='requestsPerUid')
-
-    def fill(self):
-        ids = [client.request(name, self.bucket)[0]
-               for client, name in ((self.a, 'x'), (self.b, 'x'), (self.a, 'y'), (self.b, 'w'))]
-        self.check_full()
-        return ids
-
-    def test_another_uid_is_not_affected(self):
-        other_user = self.other_uid_client()
-        self.fill()
-        for number in range(4):
-            other_user.request(f'{number}', self.bucket)
-        self.assert_error('LimitsExceeded', other_user.request, 'z', self.bucket,
-                          mentions='requestsPerUid')
+from harness import BusTestCase, DBusError, main
+from rawbus import lock_call
 
 
 class Total(BusTestCase):
@@ -189,7 +104,7 @@ class BeforeIdentified(BusTestCase):
 
     @staticmethod
     def long_message(number, bucket):
-        return request_message(f'{number:01000}', bucket)
+        return lock_call('Request', f'{number:01000}', bucket)
 
     def send_while_paused(self, count):
         """All calls arrive before the client is identified."""
@@ -238,10 +153,9 @@ class BeforeIdentified(BusTestCase):
         raw = self.raw_client()
         self.daemon.pause()
         try:
-            release = method_call('org.w3.WebLocks', bucket_path(self.bucket), LOCKS, 'Release',
-                                  GLib.Variant('(t)', (1,)))
-            serials = raw.send_all([request_message('x', self.bucket), release,
-                                    request_message('x', self.bucket)])
+            release = lock_call('Release', 1, self.bucket)
+            serials = raw.send_all([lock_call('Request', 'x', self.bucket), release,
+                                    lock_call('Request', 'x', self.bucket)])
         finally:
             self.daemon.resume()
         self.assertNotEqual(raw.result(serials[0])[1], 0)
@@ -249,24 +163,6 @@ class BeforeIdentified(BusTestCase):
         id_, token = raw.result(serials[2])
         self.assertNotEqual(token, 0)
         self.assertEqual(id_, 2)
-
-
-class DefaultsForManyClients(BusTestCase):
-    def test_1024_clients_of_one_user(self):
-        if os.environ.get('WEBLOCKS_TEST_WRAPPER'):
-            self.skipTest('too many connections to be run under valgrind')
-        clients = []
-        refused = 0
-        # The control client of this class may count as one, so the limit is found by trying.
-        for _ in range(1026):
-            client = self.raw_client()
-            clients.append(client)
-            try:
-                client.query()
-            except DBusError as error:
-                self.assertIn('clientsPerUid', error.message)
-                refused += 1
-        self.assertIn(refused, (2, 3))
 
 
 if __name__ == '__main__':

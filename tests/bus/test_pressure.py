@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A bus that does not read, floods, and a policy that denies messages."""
+"""A bus that does not read, and calls at the moment of the exit."""
 
 import collections
 import os
@@ -11,24 +11,14 @@ import time
 import unittest
 
 import buses
-from calls import LOCKS, ROOT, SERVICE, bucket_path
-from harness import (FACTOR, HERE, PATIENCE, Bus, BusTestCase, DBusError, Gio, GLib,
-                     RawClient, Service, diagnostic, environment, full_size, main, owner_of,
-                     start_and_use, wait_for)
-from rawbus import DRIVER, DRIVER_PATH, method_call
+from calls import ROOT, SERVICE
+from harness import (PATIENCE, Bus, BusTestCase, DBusError, RawClient, Service, diagnostic,
+                     environment, main, owner_of, start_and_use, wait_for)
+from rawbus import DRIVER, DRIVER_PATH, lock_call, method_call
 
 # The limits of the contract on which these numbers are based.
 UNCONFIRMED_MAX = 1024
 STOP_SECS = 5
-
-
-def request_message(name, bucket='default'):
-    return method_call(SERVICE, bucket_path(bucket), LOCKS, 'Request',
-                       GLib.Variant('(sa{sv})', (name, {})))
-
-
-def query_message():
-    return method_call(SERVICE, bucket_path('default'), LOCKS, 'Query')
 
 
 class Quiet:
@@ -76,7 +66,7 @@ class Descriptors(BusTestCase):
             # Stopped, so that all of them are queued before it has identified their senders.
             self.daemon.pause()
             try:
-                serials = [sender.send_with_descriptors(request_message(f'{number}'),
+                serials = [sender.send_with_descriptors(lock_call('Request', f'{number}'),
                                                         [file.fileno()] * self.PER_MESSAGE)
                            for number in range(self.CALLS)]
             finally:
@@ -139,7 +129,7 @@ class ABusThatDoesNotRead(OwnBus):
     WAITING = UNCONFIRMED_MAX - HELD
 
     def request_all(self, client, count):
-        serials = client.send_all([request_message(f'{number}') for number in range(count)])
+        serials = client.send_all([lock_call('Request', f'{number}') for number in range(count)])
         return [client.result(serial)[0] for serial in serials]
 
     def test_nothing_is_lost(self):
@@ -199,62 +189,6 @@ class ABusThatDoesNotRead(OwnBus):
         self.assertEqual(n_received() + n_missed(), self.HELD + self.WAITING)
         return n_received()
 
-    def test_the_exit_does_not_wait_indefinitely(self):
-        """Far more messages than the socket accepts: the service exits at its time limit."""
-        service = self.start()
-        holder = self.client()
-        tokens = [holder.result(serial)[1] for serial in holder.send_all(
-            [request_message(f'{number}') for number in range(self.HELD)])]
-        for _ in range(20):
-            self.client().watch()
-        self.pause_bus()
-        started = time.monotonic()
-        service.signal(signal.SIGTERM)
-        code = service.wait_exit((STOP_SECS + 5) * FACTOR)
-        took = time.monotonic() - started
-        diagnostic(f'ended {took:.1f} s after SIGTERM')
-        self.assertEqual(code, 1, service.stderr())
-        # Which of the outcomes depends on the size of the socket's buffer, which is larger for
-        # root.
-        self.assertRegex(service.stderr(), 'the bus does not (read our messages|reply to ReleaseName)')
-        self.assertEqual(service.complaints(), [])
-
-        # The bus notices the end of a connection, whatever it had sent.
-        self.bus.resume()
-        wait_for(lambda: not {SERVICE, service.name} & self.known_names(), what='end of the name')
-        new = self.start()
-        self.assertEqual(self.control.query(), ([], []))
-        _, token = holder.request('0')
-        self.assertGreater(token, max(tokens))
-        self.assert_clean_end(new)
-
-    def test_an_exit_that_the_bus_does_not_confirm(self):
-        """The socket accepted all messages; whether the bus reads them is unknown."""
-        service = self.start()
-        self.client().request('x')
-        self.pause_bus()
-        service.signal(signal.SIGTERM)
-        self.assertEqual(service.wait_exit((STOP_SECS + 5) * FACTOR), 1, service.stderr())
-        self.assertIn('the bus does not reply to ReleaseName', service.stderr())
-
-    def test_an_exit_that_the_bus_reads_in_time(self):
-        """The bus was only busy: all clients are notified, the name is released, the exit status is 0."""
-        service = self.start()
-        holder = self.client()
-        held = self.request_all(holder, self.HELD)
-        watchers = [self.client() for _ in range(5)]
-        for watcher in watchers:
-            watcher.watch()
-        self.pause_bus()
-        service.signal(signal.SIGTERM)
-        wait_quiet(service, STOP_SECS - 1)
-        self.assertIsNone(service.process.poll(), 'it waits for the bus')
-        self.bus.resume()
-        for client in [holder, *watchers]:
-            client.wait_for(lambda c=client: len(c.signals('Released', reason='lost')) >= len(held),
-                            what='every loss')
-        self.assertEqual(service.wait_exit(), 0, service.stderr())
-
 
 class Latecomers(OwnBus):
     """A first call after SIGTERM, by a new client."""
@@ -283,7 +217,7 @@ class Latecomers(OwnBus):
             service = self.start()
             self.client().request('held')
             service.pause()
-            newcomers = [(client, client.send(query_message()))
+            newcomers = [(client, client.send(lock_call('Query')))
                          for client in [self.client() for _ in range(5)]]
             # The bus has transmitted each.
             for client, _ in newcomers:
@@ -304,7 +238,7 @@ class Latecomers(OwnBus):
             self.pause_bus()
             service.signal(signal.SIGTERM)
             wait_quiet(service, STOP_SECS - 1)
-            newcomers = [(client, client.send(query_message())) for client in clients]
+            newcomers = [(client, client.send(lock_call('Query'))) for client in clients]
             self.bus.resume()
             received += self.check(service, newcomers)
         diagnostic(f'{dict(received)}')
@@ -319,64 +253,6 @@ class LatecomersWithoutState(Latecomers):
 
     def test_after_sigterm(self):
         self.assertNotIn('served', super().test_after_sigterm())
-
-
-def system_config():
-    """The configuration of the tests with the policies of a system bus and of this project."""
-    head, _, rest = buses.DAEMON_CONFIG.partition('  <policy')
-    tail = rest.partition('</policy>')[2]
-    path = os.path.join(HERE, '..', '..', 'data', 'org.w3.WebLocks.conf.in')
-    with open(path, encoding='utf-8') as file:
-        own = file.read().replace('@system_user@', str(os.geteuid()))
-    own = own.partition('<busconfig>')[2].partition('</busconfig>')[0]
-    return head.replace('session', 'system') + buses.SYSTEM_POLICY + own + tail
-
-
-class SystemPolicy(BusTestCase):
-    """Where the policy denies calls of ordinary clients, it must permit the service's Ping."""
-
-    @classmethod
-    def setUpClass(cls):
-        if environment('WEBLOCKS_TEST_BUS') != 'dbus-daemon':
-            raise unittest.SkipTest('the launcher of the tests gives dbus-broker no policy')
-        cls.bus_config = system_config()
-        super().setUpClass()
-
-    def test_the_policy_denies_other_clients(self):
-        """Otherwise the next case would test nothing. As another user than the service's."""
-        other, client = self.other_uid_client(), self.client()
-        self.assert_error('AccessDenied', other.call, '/', 'org.freedesktop.DBus.Peer', 'Ping',
-                          destination=client.name)
-
-    def test_a_watcher_of_many_events(self):
-        watcher, client = self.raw_client(), self.raw_client()
-        watcher.watch()
-        rounds = 2 * UNCONFIRMED_MAX
-        for _ in range(rounds):
-            id_, _ = client.request('x')
-            client.release(id_)
-            self.answer_pings(watcher)
-
-        def n_events():
-            self.answer_pings(watcher)
-            missed = sum(event.args[0] for event in watcher.signals('Missed'))
-            return len(watcher.signals('Granted')) + len(watcher.signals('Released')) + missed
-        # It is notified of the number of signals that it missed.
-        wait_for(lambda: n_events() >= 2 * rounds, what='every event, or Missed')
-        self.assertEqual(n_events(), 2 * rounds)
-        self.assertGreater(len(watcher.events), UNCONFIRMED_MAX)
-        diagnostic(f'{len(watcher.events)} signals for {2 * rounds} events')
-        rejected = [line for line in self.bus.log().splitlines()
-                    if 'Rejected' in line and 'member="Ping"' in line]
-        self.assertEqual(rejected, [])
-
-    def answer_pings(self, watcher):
-        while watcher.pump():
-            pass
-        for message in watcher.log:
-            if message.get_member() == 'Ping':
-                watcher.send(Gio.DBusMessage.new_method_reply(message))
-        watcher.forget()
 
 
 class IdleExitAfterAnEnd(OwnBus):

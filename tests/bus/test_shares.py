@@ -150,34 +150,6 @@ class Flood(FloodCase):
         self.close_all(flood)
 
 
-class Sequence(FloodCase):
-    """Ids and tokens don't depend on other clients."""
-
-    def collect(self, client):
-        """In a bucket that is not empty."""
-        received = []
-        for _ in range(30):
-            id_, token = client.steal('x', 'own')
-            received.append((id_, token))
-        first = received[0][1]
-        return [(id_, token - first) for id_, token in received]
-
-    def test_with_others(self):
-        alone = self.raw_client(uid=OTHER_UID)
-        alone.watch(bucket='own')
-        expected = self.collect(alone)
-        flood, _ = self.connect(FLOOD_UID, 16)
-        watched = self.raw_client(uid=OTHER_UID)
-        watched.watch(bucket='own')
-        serials = [(client, client.send_all(self.requests(100) + [
-            lock_call('Steal', 'x', 'own') for _ in range(100)])) for client in flood]
-        self.assertEqual(self.collect(watched), expected)
-        self.assertEqual(expected, [(number + 1, number) for number in range(30)])
-        for client, sent in serials:
-            outcomes(client, sent)
-        self.close_all(flood)
-
-
 class ShareIgnored(FloodCase):
     """A service without the shares fails the tests above."""
 

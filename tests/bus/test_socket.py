@@ -379,51 +379,6 @@ class Operations(SocketCase):
         for _, serial in calls:
             self.sock.answer(serial)
 
-    def test_if_available(self):
-        self.other.request('x', self.bucket)
-        self.assertEqual(self.sock.request('x', self.bucket, key=5, ifAvailable=True), (0, 0))
-        self.assertEqual(self.raw.resync(), [])
-        # Nothing remains: the key is free.
-        self.assertNotEqual(self.sock.request('y', self.bucket, key=5, ifAvailable=True)[1], 0)
-
-    def test_steal(self):
-        holder = self.lock_socket()
-        lost, before = holder.request('x', self.bucket)
-        own, _ = self.sock.request('y', self.bucket)
-        waiting, _ = self.sock.request('x', self.bucket)
-        key, token = self.sock.steal('x', self.bucket, why='stuck')
-        self.assertGreater(token, before)
-        self.assertEqual(holder.wait_ended(lost), 'stolen')
-        self.assert_error('NotHeld', holder.release, lost)
-        again, _ = self.sock.steal('y', self.bucket)
-        self.assertEqual(self.sock.wait_ended(own), 'stolen')
-        self.sock.release(key)
-        self.sock.wait_granted(waiting)
-        self.assertEqual(len(self.sock.events), 2)
-        self.sock.release(again)
-
-    def test_abort(self):
-        self.other.request('x', self.bucket)
-        key, _ = self.sock.request('x', self.bucket, signal=True)
-        self.assertIs(self.sock.abort(key), True)
-        self.assertIs(self.sock.abort(key), False)
-        held, _ = self.sock.request('y', self.bucket)
-        for which in (held, 99, 2 ** 64 - 1):
-            self.assertIs(self.sock.abort(which), False)
-        self.assertEqual(self.other.query(self.bucket)[1], [])
-        self.assertEqual(self.sock.events, [])
-
-    def test_time_out(self):
-        held, _ = self.other.request('x', self.bucket)
-        keys = [self.sock.request('x', self.bucket, timeout=ms)[0]
-                for ms in (30, 1, 0, 2 ** 32 - 1)]
-        self.assertEqual(self.sock.wait_ended(keys[0]), 'timeout')
-        self.assertEqual([(event.key, event.reason) for event in self.sock.events],
-                         [(keys[1], 'timeout'), (keys[0], 'timeout')])
-        self.assert_error('NotHeld', self.sock.release, keys[0])
-        self.other.release(held, self.bucket)
-        self.sock.wait_granted(keys[2])
-
     def test_without_an_answer(self):
         held = [key for key, _ in self.sock.request_all('abc', self.bucket)]
         waiting, _ = self.sock.request('a', self.bucket)
@@ -440,28 +395,6 @@ class Operations(SocketCase):
         self.assertEqual(len(self.sock.log), at + 1)
         self.assertEqual(self.other.query(self.bucket), ([('a', 'exclusive', self.raw.name)], []))
 
-    def test_not_held(self):
-        waiting = self.sock.request_all('xx', self.bucket)[1][0]
-        foreign = self.lock_socket()
-        foreign.request('y', self.bucket, key=4242)
-        for key in (waiting, 4242, 2 ** 64 - 1):
-            self.assert_error('NotHeld', self.sock.release, key)
-        self.sock.abort(waiting)
-        self.assertEqual(len(self.other.query(self.bucket)[0]), 2)
-
-    def test_not_supported(self):
-        self.refused('NotSupported', '-')
-        self.refused('NotSupported', '-x', ifAvailable=True)
-        self.refused('NotSupported', 'x', steal=True, ifAvailable=True)
-        self.refused('NotSupported', 'x', steal=True, mode='shared')
-        self.refused('NotSupported', 'x', steal=True, signal=True)
-        self.refused('NotSupported', 'x', ifAvailable=True, signal=True)
-        # As in the contract: a name is checked before the options, and these before a key.
-        self.refused('NotSupported', '-', ifAvailable=True, timeout=5)
-        # Strings that D-Bus does not support are checked first.
-        self.refused('InvalidArgs', '-\uffff', steal=True, ifAvailable=True)
-        self.assertEqual(self.raw.resync(), [])
-
     def test_invalid_args(self):
         self.refused('InvalidArgs', 'x', ifAvailable=True, timeout=1)
         for code in (0xffff, 0xfffe, 0xfdd0, 0xfdef, 0x1ffff, 0x10fffe):
@@ -472,37 +405,11 @@ class Operations(SocketCase):
         for name in ('', '\x01', '\ufffd', '\U0001f512', '\ufdcf', 'ä' * 512):
             self.assertNotEqual(self.sock.request(name, self.bucket)[1], 0)
 
-    def test_key_repeats(self):
-        held = self.sock.request('x', self.bucket, key=7)
-        self.assertEqual(self.sock.request('x', self.bucket, key=7), held)
-        self.assertEqual(self.sock.request('x', self.bucket, key=7, why='why', steal=True), held)
-        self.assertEqual(self.sock.request('x', self.bucket, key=8), (8, 0))
-        self.assertEqual(self.sock.request('x', self.bucket, key=8, timeout=5), (8, 0))
-        self.assertEqual(len(self.raw.resync()), 2)
-        for key in (7, 8):
-            for name, bucket, mode in (('y', self.bucket, 'exclusive'),
-                                       ('x', self.unique('bucket'), 'exclusive'),
-                                       ('x', self.bucket, 'shared')):
-                self.assert_error('InvalidArgs', self.sock.request, name, bucket, key=key,
-                                  mode=mode)
-        # A pending request can't become a steal.
-        self.refused('InvalidArgs', 'x', key=8, steal=True)
-        self.sock.release(7)
-        self.assertEqual(self.sock.request('x', self.bucket, key=8)[1], self.sock.wait_granted(8))
-        # A key of a request that has ended is free.
-        self.assertNotEqual(self.sock.request('z', self.bucket, key=7)[1], 0)
-
     def test_text_limits(self):
         self.assertNotEqual(self.sock.request('ä' * 512, self.bucket, why='w' * 256)[1], 0)
         self.refused('LimitsExceeded', 'ä' * 512 + 'n', limit='nameBytes')
         self.refused('LimitsExceeded', 'x', why='w' * 257, limit='whyBytes')
         self.assertEqual(len(self.raw.resync()), 1)
-
-    def test_requests_per_client(self):
-        self.sock.request_all((f'{number}' for number in range(1024)), self.bucket)
-        self.refused('LimitsExceeded', 'x', limit='requestsPerClient')
-        self.sock.end()
-        self.assertNotEqual(self.sock.request('x', self.bucket)[1], 0)
 
 
 class OtherLimits(SocketCase):

@@ -11,7 +11,6 @@ import socket
 import time
 
 import buses
-from calls import DBusError
 from harness import FACTOR, Gio, RawClient, diagnostic, full_size, main
 from rawbus import lock_call
 from sockets import LockSocket, open_socket, open_socket_call, packets
@@ -378,44 +377,6 @@ class Descriptors(BoundsCase):
         for sock in socks:
             sock.close()
         self.wait_descriptors(self.before)
-
-
-class AsManyAsClients(SocketCase):
-    """There is no limit except that of clients."""
-
-    arguments = ('--limit', 'clientsPerUid=12')
-
-    def test_limit(self):
-        clients, socks = [], []
-        while True:
-            client = self.raw_client(descriptors=True)
-            try:
-                socks.append(open_socket(client))
-                clients.append(client)
-            except DBusError as error:
-                self.assertEqual(error.short, 'LimitsExceeded')
-                self.assertIn('clientsPerUid', error.message)
-                self.assertEqual(client.descriptors, [])
-                break
-        # Other connections that call the service here are clients too.
-        self.assertIn(len(clients), (10, 11, 12))
-        for own, sock in zip(clients, socks):
-            sock.sync()
-            self.addCleanup(sock.close)
-            # Another socket replaces the client's first.
-            self.addCleanup(open_socket(own).close)
-        self.assert_error('LimitsExceeded', client.query, mentions='clientsPerUid')
-        if buses.can_be_others():
-            self.lock_socket(self.other_uid_client(descriptors=True)).sync()
-        clients[0].close()
-
-        def opened():
-            try:
-                self.addCleanup(open_socket(client).close)
-                return True
-            except DBusError:
-                return False
-        client.wait_for(opened, what='room for a client')
 
 
 class Scarce(BoundsCase):

@@ -156,14 +156,6 @@ class ByTheService(StateCase):
         self.restart()
         self.check_kept(None)
 
-    def test_killed_again_and_again(self):
-        for _ in range(5):
-            self.restart()
-            self.sock, self.second = self.lock_socket(self.raw), self.lock_socket(self.waiter)
-            self.assertEqual(self.sock.request('x', key=self.held)[1], self.token)
-        self.restart()
-        self.check_kept(None)
-
     def test_sigterm(self):
         self.current.signal(signal.SIGTERM)
         self.assertEqual(self.current.wait_exit(), 0)
@@ -177,15 +169,6 @@ class ByTheService(StateCase):
         self.start('--replace')
         self.assertEqual(first.wait_exit(), 0)
         self.check_kept('shutdown')
-
-    def test_tokens_rise_over_crashes(self):
-        tokens = [self.token]
-        for number in range(4):
-            sock = self.lock_socket(self.raw)
-            tokens += [sock.request(f'{number}.{n}')[1] for n in range(3)]
-            self.restart()
-        tokens.append(self.lock_socket(self.raw).steal('x')[1])
-        self.assertEqual(tokens, sorted(set(tokens)))
 
     def test_packets_before_the_end_are_read(self):
         """Also when the service is killed with unread packets, which the kernel reports once as

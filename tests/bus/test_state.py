@@ -4,7 +4,6 @@
 """After kill -9 of the service, every client has the same locks and requests as before."""
 
 import os
-import random
 import shlex
 import signal
 import struct
@@ -15,9 +14,9 @@ from unittest import mock
 
 from buses import can_be_others
 from calls import DBusError
-from harness import FACTOR, PATIENCE, GLib, SocketClient, diagnostic, main
+from harness import FACTOR, PATIENCE, SocketClient, diagnostic, main
 from packetclient import NO_ANSWER, RELEASE, with_key
-from rawbus import lock_call, method_call
+from rawbus import lock_call
 from statecase import GONE, StateCase
 
 
@@ -181,31 +180,6 @@ class GoesOn(StateCase):
         for client in (b, c, d, e, f):
             self.assertEqual([event.signal for event in client.events], ['Granted'])
 
-    def test_a_long_queue_is_restored_in_order(self):
-        """Of several clients with many requests each, some of which have ended."""
-        self.start()
-        clients = [self.raw_client() for _ in range(5)]
-        holder = self.raw_client()
-        held, _ = holder.request('x')
-        chance = random.Random(5)
-        order = []
-        for _ in range(300):
-            client = chance.choice(clients)
-            order.append((client, client.request('x')[0]))
-        for _ in range(100):
-            client, id_ = order.pop(chance.randrange(len(order)))
-            self.assertTrue(client.abort(id_))
-        self.restart()
-        self.assertEqual([line[2] for line in holder.query()[1]],
-                         [client.name for client, _ in order])
-        holder.release(held)
-        for number, (client, id_) in enumerate(order):
-            if number == len(order) // 2:
-                self.restart()
-            self.wait_granted(client, id_)
-            client.release(id_)
-        self.assertEqual(holder.query(), ([], []))
-
     def test_tokens_and_ids_only_grow(self):
         """Also above those of requests that ended before the crash, and of other buckets."""
         self.start()
@@ -287,26 +261,6 @@ class GoesOn(StateCase):
         watcher.ping()
         self.assertEqual(len(watcher.events), seen + 1)
 
-    def test_many_crashes(self):
-        self.start()
-        holder, waiter = self.raw_client(), self.raw_client()
-        held, _ = holder.request('x')
-        waiting, _ = waiter.request('x')
-        before = self.see([holder, waiter], ('default',))
-        slowest = 0
-        for _ in range(25):
-            self.crash()
-            begun = time.monotonic()
-            self.start()
-            slowest = max(slowest, time.monotonic() - begun)
-            id_, _ = waiter.request('y')
-            waiter.release(id_)
-        diagnostic(f'a start took at most {slowest * 1000:.0f} ms')
-        self.assert_same(before, self.see([holder, waiter], ('default',)))
-        holder.release(held)
-        self.wait_granted(waiter, waiting)
-        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state', 'BUS.state.new'])
-
 
 class Meanwhile(StateCase):
     """Events while there is no service."""
@@ -332,33 +286,6 @@ class Meanwhile(StateCase):
         self.restart()
         waiter.ping()
         self.assertEqual(len(waiter.events), 1)
-
-    def test_a_waiting_client_disconnects(self):
-        self.start()
-        holder, process, behind = self.raw_client(), self.process_client(), self.raw_client()
-        held, _ = holder.request('x', mode='shared')
-        process.request('x')
-        waiting, _ = behind.request('x', mode='shared')
-        self.crash()
-        process.close()
-        self.wait_gone(process.name)
-        self.start()
-        self.wait_granted(behind, waiting)
-        holder.release(held)
-        self.assertEqual(behind.query(), ([('x', 'shared', behind.name)], []))
-
-    def test_all_die(self):
-        self.start()
-        for _ in range(5):
-            process = self.process_client()
-            process.request('x')
-            process.request('y', mode='shared')
-            process.close()
-            self.crash()
-            self.wait_gone(process.name)
-            self.start()
-            self.assertEqual(self.control.query(), ([], []))
-        self.assertEqual(self.control.buckets(), [])
 
     def test_a_deadline_passes(self):
         """It has expired, even if the holder ended meanwhile."""
@@ -528,55 +455,6 @@ class Repeated(StateCase):
         diagnostic(f'answered/written of {self.CALLS}: {" ".join(counts)}')
         holder.release(held)
 
-    def test_releases_in_flight(self):
-        """Repeated until it is acknowledged or NotHeld: then the lock is free, and granted to the next."""
-        self.start()
-        client, waiter = self.raw_client(), self.raw_client()
-        counts = []
-        for round_ in range(self.ROUNDS):
-            ids = [client.request(f'{number}')[0] for number in range(self.CALLS)]
-            waiting = [waiter.request(f'{number}')[0] for number in range(self.CALLS)]
-            answers = self.flight(client, [lock_call('Release', id_) for id_ in ids],
-                                  round_ * 0.0004)
-            self.start()
-            held = set(self.see_resync(client))
-            counts.append(f'{sum(answer is not None for answer in answers)}/'
-                          f'{self.CALLS - len(held)}')
-            for id_, answer in zip(ids, answers):
-                if answer is not None:
-                    self.assertNotIn(id_, held, 'it was said to be released')
-                self.assertEqual(self.release_or_not_held(client, id_), id_ in held)
-            self.assertEqual(client.resync(), [])
-            tokens = {id_: line[4] for id_, line in self.see_resync(waiter).items()}
-            self.assertEqual(sorted(tokens), waiting)
-            self.assertNotIn(0, tokens.values())
-            # Grants sent before the crash are still valid.
-            for event in waiter.signals('Granted'):
-                if event.id in tokens:
-                    self.assertEqual(event.args[4], tokens[event.id])
-            for id_ in waiting:
-                waiter.release(id_)
-            self.assertEqual(client.query(), ([], []))
-        diagnostic(f'answered/written of {self.CALLS}: {" ".join(counts)}')
-
-    def test_release_twice(self):
-        self.start()
-        client = self.raw_client()
-        id_, _ = client.request('x')
-        client.release(id_)
-        self.restart()
-        self.assert_error('NotHeld', client.release, id_)
-
-    def test_an_abort_is_restored(self):
-        self.start()
-        holder, client = self.raw_client(), self.raw_client()
-        holder.request('x')
-        id_, _ = client.request('x')
-        self.assertTrue(client.abort(id_))
-        self.restart()
-        self.assertFalse(client.abort(id_))
-        self.assertEqual(holder.query()[1], [])
-
     def test_no_reply_wanted(self):
         """A call without a reply changes nothing that could be lost or duplicated."""
         self.start()
@@ -635,26 +513,6 @@ class Commits(StateCase):
 class Without(StateCase):
     """--no-state: everything is lost, as documented."""
 
-    def test_killed(self):
-        self.start('--no-state', state=False)
-        client = self.raw_client()
-        id_, token = client.request('x')
-        self.restart('--no-state', state=False)
-        self.assertEqual(client.resync(), [])
-        self.assert_error('NotHeld', client.release, id_)
-        self.assertGreater(client.request('x')[1], token)
-
-    def test_terminated(self):
-        service = self.start('--no-state', state=False)
-        holder, waiter = self.raw_client(), self.raw_client()
-        held, _ = holder.request('x')
-        waiting, _ = waiter.request('x')
-        service.signal(signal.SIGTERM)
-        holder.wait_released(held, 'lost')
-        waiter.wait_released(waiting, 'lost')
-        self.assertEqual(service.wait_exit(), 0)
-        self.assertEqual(waiter.signals('Granted'), [])
-
     def test_earlier_state_is_not_touched(self):
         """It neither reads nor writes the state."""
         self.start()
@@ -669,18 +527,6 @@ class Without(StateCase):
         self.crash()
         with open(self.path(), 'rb') as file:
             self.assertEqual(file.read(), before)
-
-
-class Contract(StateCase):
-    def test_resync_is_introspected(self):
-        self.start()
-        method = GLib.Variant('(s)', ('x',))  # the socket has no argument
-        self.assertIn('<method name="Resync">', self.control.introspect('/org/w3/WebLocks'))
-        self.assert_error('InvalidArgs', self.control.call, '/org/w3/WebLocks',
-                          'org.w3.WebLocks.Service', 'Resync', method)
-        self.assert_error('UnknownMethod', self.control.result, self.control.send(
-            method_call('org.w3.WebLocks', '/org/w3/WebLocks/bucket/default', 'org.w3.WebLocks',
-                        'Resync')))
 
 
 if __name__ == '__main__':

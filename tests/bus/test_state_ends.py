@@ -87,19 +87,6 @@ class OrderlyExit(StateCase):
         diagnostic(f'{served} of 2000 calls were served on the way out')
         self.assertGreater(served, 0)
 
-    def test_terminated_twice(self):
-        service = self.start()
-        client = self.raw_client()
-        held, _ = client.request('x')
-        service.pause()
-        service.signal(signal.SIGTERM)
-        service.signal(signal.SIGINT)
-        service.resume()
-        self.assertEqual(service.wait_exit(), 0)
-        self.start()
-        client.release(held)
-        self.assertEqual(client.events, [])
-
     def test_idle(self):
         """It stores the ids and tokens at which the next instance continues, also of ended
         requests."""
@@ -156,18 +143,6 @@ class Work(WorkCase):
         self.wait_for_cycles(3)
         self.report_work()
         self.assertEqual(alive[0].stop(), 0)
-
-    def test_killed_again_and_again(self):
-        self.start()
-        self.begin()
-        for _ in range(8):
-            self.wait_for_cycles(2)
-            self.current.end()
-            self.wait_free()
-            self.start()
-            self.after_change()
-        self.wait_for_cycles(2)
-        self.report_work()
 
     def test_ended_again_and_again(self):
         self.start()
