@@ -229,7 +229,7 @@ get_room(const Log *log)
 static gsize
 get_live_bytes(const State *self)
 {
-    const guint32 *n = self->user_agent->total->n;
+    const guint32 *n = self->user_agent->total.n;
 
     return self->agent_bytes + (gsize)n[CHARGE_REQUEST] * RECORD_REQUEST_BYTES +
            n[CHARGE_TEXT_BYTE];

@@ -273,11 +273,6 @@ class Options(BusTestCase):
                               check=False, env={**self.bus.environment(), **env},
                               stdin=subprocess.DEVNULL)
 
-    def test_version(self):
-        done = self.run_with('--version')
-        self.assertEqual((done.returncode, done.stderr), (0, ''))
-        self.assertRegex(done.stdout, r'^\S*weblocks\S* \d+\.\d+\.\d+\S*\n$')
-
     def test_help(self):
         done = self.run_with('--help')
         self.assertEqual(done.returncode, 0)
@@ -291,16 +286,7 @@ class Options(BusTestCase):
             (('--no-such-option',), 'no-such-option'),
             (('argument',), 'argument'),
             (('--limit', 'noSuchLimit=1'), 'noSuchLimit'),
-            (('--limit', 'nameBytes'), 'nameBytes'),
-            (('--limit', 'nameBytes='), 'nameBytes'),
             (('--limit', 'nameBytes=0'), 'nameBytes'),
-            (('--limit', 'nameBytes=-1'), 'nameBytes'),
-            (('--limit', 'nameBytes=many'), 'nameBytes'),
-            (('--limit', 'nameBytes=5x'), 'nameBytes'),
-            (('--limit', 'nameBytes=99999999999'), 'nameBytes'),
-            (('--limit', 'nameBytes=18446744073709551617'), 'nameBytes'),
-            (('--limit', 'namebytes=5'), 'namebytes'),
-            (('--limit', '=5'), '=5'),
             (('--limit',), 'limit'),
             (('--idle-exit=soon',), 'idle-exit'),
             (('--idle-exit=-1',), 'idle-exit'),
@@ -338,15 +324,6 @@ class Options(BusTestCase):
         self.check_takes_name('--session')
         self.check_takes_name('--system', DBUS_SYSTEM_BUS_ADDRESS=self.bus.address,
                               DBUS_SESSION_BUS_ADDRESS='unix:path=/no')
-
-    def test_verbose(self):
-        service = self.start_service('--verbose')
-        try:
-            client = self.client()
-            client.request('a secret name')
-            client.query()
-        finally:
-            self.assertEqual(service.stop(), 0)
 
 
 class IdleExit(OwnServices):

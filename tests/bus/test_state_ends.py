@@ -127,23 +127,6 @@ class Work(WorkCase):
         self.report_work()
         self.assertEqual(last.stop(), 0)
 
-    def test_a_chain_of_replacements(self):
-        """Each is replaced before it serves."""
-        services = [self.start('--replace')]
-        self.begin()
-        self.wait_for_cycles(3)
-        for _ in range(5):
-            services.append(self.start('--replace', ready=False))
-        self.work(lambda: sum(s.process.poll() is None for s in services) <= 1, 'one to be left')
-        alive = [service for service in services if service.process.poll() is None]
-        self.assertEqual(len(alive), 1)
-        for service in services:
-            if service is not alive[0]:
-                self.assertEqual(service.process.returncode, 0, service.stderr())
-        self.wait_for_cycles(3)
-        self.report_work()
-        self.assertEqual(alive[0].stop(), 0)
-
     def test_ended_again_and_again(self):
         self.start()
         self.begin()

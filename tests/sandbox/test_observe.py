@@ -6,17 +6,15 @@ reverse. Tests with one principal are in tests/bus/test_break.py."""
 
 import os
 import pwd
-import random
 import socket
 import subprocess
 import sys
 
 from buses import why_no_other_users
-from calls import Path, bucket_path, other_path
-from harness import full_size, main
+from calls import other_path
+from harness import main
 from rawbus import PRINCIPALS, RawClient
 from sandboxcase import APP, OTHER_APP, SandboxCase
-from isolationcases import seed
 
 USER, OTHER_USER = sorted(user.pw_uid for user in pwd.getpwall() if user.pw_uid > 0)[:2]
 
@@ -154,68 +152,6 @@ class Observers(ObserveCase):
         self.assertEqual(lines[:4], ['0', str([str(paths[2])]), 'Security', 'Security'],
                          done.stderr)
         self.assertIn("'n'", lines[4])
-
-
-class Model(ObserveCase):
-    """Observable compared with a model: two users, with two applications each."""
-
-    STEPS = full_size(300, 3000)
-
-    @staticmethod
-    def path(observer, owner, bucket):
-        """The path by which the observer addresses the bucket; None: not permitted."""
-        (app, uid), (owner_app, owner_uid) = observer, owner
-        if observer == owner:
-            return bucket_path(bucket)
-        if app is not None or uid not in (0, owner_uid):
-            return None
-        return other_path(bucket, owner_app, uid=None if uid == owner_uid else owner_uid)
-
-    def expected(self, observer, model):
-        rows = {}
-        for (owner, bucket, _), queue in model.items():
-            path = self.path(observer, owner, bucket)
-            if path is not None and queue:
-                held, pending = rows.get(path, (0, 0))
-                rows[path] = held + 1, pending + len(queue) - 1
-        return rows
-
-    def compare(self, clients, model):
-        for observer, client in clients.items():
-            found = client.observable()
-            rows = {path: (row['held'], row['pending']) for path, row in found}
-            self.assertEqual(len(rows), len(found))
-            self.assertEqual(rows, self.expected(observer, model), observer)
-            own = [path.startswith(bucket_path('')[:-1]) for path, _ in found]
-            self.assertEqual(own, sorted(own, reverse=True), 'the own ones come first')
-
-    def step(self, rng, clients, model):
-        owner = rng.choice([principal for principal in clients if principal[1] != 0])
-        key = owner, rng.choice(('a', 'b', 'default')), rng.choice('xyz')
-        queue, client = model.setdefault(key, []), clients[owner]
-        if rng.random() < 0.5 or not queue:
-            queue.append(client.request(key[2], key[1])[0])
-        elif rng.random() < 0.5 and len(queue) > 1:
-            client.abort(queue.pop(), key[1])
-        elif rng.random() < 0.5:
-            client.release(queue.pop(0), key[1])
-        else:
-            observer = rng.choice([principal for principal in clients
-                                   if self.path(principal, owner, key[1])])
-            path = Path(self.path(observer, owner, key[1]))
-            self.assertEqual(clients[observer].break_locks(key[2], path), 1)
-            queue.pop(0)
-
-    def test_random(self):
-        rng = random.Random(seed())
-        clients = {(app, uid): self.connect_as(app, uid) for uid in (USER, OTHER_USER)
-                   for app in (None, APP, OTHER_APP)}
-        clients[None, 0] = self.connect_as(uid=0)
-        model = {}
-        for number in range(self.STEPS):
-            self.step(rng, clients, model)
-            if number % 10 == 9:
-                self.compare(clients, model)
 
 
 if __name__ == '__main__':

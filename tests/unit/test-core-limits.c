@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* core/core-limits, and the accounts of core/principal: each limit at its value and one beyond, sums, and shares of the
- * defaults. What is charged and discharged with which operation is in test-audit. */
+/* core/core-limits, and the accounts of core/principal: each limit at its value and one beyond, and
+ * sums. What is charged and discharged with which operation is in test-audit. */
 
 #include "tests/unit/core-fixture.h"
 
@@ -94,13 +94,6 @@ find_limit(const Tree *tree, const LimitsAccount *account, ChargeKind kind)
     LimitId limit = N_LIMITS;
 
     return limits_admit(&tree->limits, account, kind, 1, &limit) ? N_LIMITS : limit;
-}
-
-static void
-charge(LimitsAccount *account, ChargeKind kind, guint n)
-{
-    for (guint i = 0; i < n; i++)
-        limits_charge(account, kind, 1);
 }
 
 /* For each kind and scope, with limits of 1, the greatest that can be set and the greatest
@@ -207,42 +200,15 @@ test_never_below_zero(Tree *tree, gconstpointer data)
     g_test_trap_assert_stderr("*limits_discharge*");
 }
 
-/* ---- shares */
-
-/* With the default limits, one uid always leaves a quarter to another. */
-static void
-test_share_of_defaults(Tree *tree, gconstpointer data)
-{
-    limits_init(&tree->limits);
-    for (guint i = 0; i < N_CHARGES; i++) {
-        ChargeKind kind = (ChargeKind)i;
-        guint32 own = tree->limits.max[limits_get_id(kind, SCOPE_UID)];
-        guint32 all = tree->limits.max[limits_get_id(kind, SCOPE_TOTAL)];
-
-        /* Also if the limit of one uid is the total. */
-        tree->limits.max[limits_get_id(kind, SCOPE_UID)] = all;
-        while (find_limit(tree, &tree->uid, kind) == N_LIMITS)
-            charge(&tree->uid, kind, 1);
-        tree->limits.max[limits_get_id(kind, SCOPE_UID)] = own;
-        g_assert_cmpuint(tree->uid.n[kind], ==, all - all / 4);
-        for (guint k = 0; k < own / 4; k++) {
-            g_assert_cmpint(find_limit(tree, &tree->other_uid, kind), ==, N_LIMITS);
-            charge(&tree->other_uid, kind, 1);
-        }
-    }
-}
-
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/limits/table", test_table);
     g_test_add_func("/limits/set-from-string", test_set_from_string);
-    g_test_add_func("/limits/account", test_account);
     TREE_TEST("/limits/at-each-limit", test_at_each_limit);
     TREE_TEST("/limits/many-at-once", test_many_at_once);
     TREE_TEST("/limits/never-wraps", test_never_wraps);
     TREE_TEST("/limits/never-below-zero", test_never_below_zero);
-    TREE_TEST("/limits/share/of-defaults", test_share_of_defaults);
     return g_test_run();
 }

@@ -185,22 +185,6 @@ test_live(void)
     }
 }
 
-/* Several messages in a packet, with a malformed one at the end. */
-static void
-test_several(void)
-{
-    g_autoptr(GByteArray) bytes = g_byte_array_new();
-
-    packet_write_request(bytes, 1, 1, 0, LOCK_MODE_SHARED, 0, "b", "x", "y");
-    packet_write_key(bytes, PACKET_RELEASE, 0, 2, 1);
-    packet_write_head(bytes, PACKET_SYNC, 3);
-    packet_write_head(bytes, PACKET_END, 4);
-    g_assert_cmpuint(packet_check_from_client(bytes->data, bytes->len), ==, 4);
-    packet_write_key(bytes, PACKET_RELEASE, 0, 5, 0);
-    packet_write_head(bytes, PACKET_SYNC, 6);
-    g_assert_cmpuint(packet_check_from_client(bytes->data, bytes->len), ==, 4);
-}
-
 /* Messages that do not fit into one packet are put into the next; no message is split. */
 static void
 test_length(void)
@@ -407,7 +391,6 @@ main(int argc, char **argv)
     g_test_add_func("/packet/layout/service", test_layout_service);
     g_test_add_func("/packet/request", test_request);
     g_test_add_func("/packet/live", test_live);
-    g_test_add_func("/packet/several", test_several);
     g_test_add_func("/packet/length", test_length);
     g_test_add_func("/packet/malformed", test_malformed);
     g_test_add_func("/packet/direction", test_direction);
