@@ -4,7 +4,6 @@
 """Takeovers by --replace with an old instance that is stopped, a new one that ends before it serves, and
 floods meanwhile. Afterwards there is always a service, with all locks."""
 
-import fcntl
 import os
 import select
 import signal
@@ -118,41 +117,6 @@ class Stopped(StoppedCase):
         self.assertEqual(self.old.wait_exit(), 0, self.old.stderr())
         wait_for(lambda: self.waiter.request('x', key=2)[1] != 0, what='the lock')
         self.assertEqual(new.stop(), 0, new.stderr())
-
-
-class LockWithoutName(StateCase):
-    """The state is locked by an instance without the name: it ends, which may take long."""
-
-    def setUp(self):
-        super().setUp()
-        self.start()
-        self.client = self.raw_client()
-        self.client.request('x')
-        self.kept = self.see_resync(self.client)
-        self.crash()
-        self.file = open(self.path('lock'), 'r+b')  # noqa: SIM115
-        self.addCleanup(self.file.close)
-        fcntl.lockf(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        self.service = self.start(ready=False)
-
-    def wait_longer(self):
-        end = time.monotonic() + PATIENCE_SECS + 1
-        while time.monotonic() < end:
-            with self.assertRaises(TimeoutError, msg=self.service.stderr()):
-                self.service.wait_exit(0.1)
-
-    def test_it_ends(self):
-        self.wait_longer()
-        self.file.close()
-        self.service.wait_ready(self.control)
-        self.assertEqual(self.see_resync(self.client), self.kept)
-
-    def test_another_instance_takes_the_name(self):
-        """That one serves, so this one need not wait."""
-        other = self.start(state=False)
-        self.assertEqual(self.service.wait_exit(), 1)
-        self.assertIn('uses the state', self.service.stderr())
-        self.assertEqual(other.stop(), 0, other.stderr())
 
 
 class FloodOfHolder(StoppedCase):
