@@ -229,7 +229,7 @@ class Full(FullCase):
         service = self.start(ready=False)
         self.assertEqual(service.wait_exit(), 1, service.stderr())
         self.assertIn(self.directory, service.stderr())
-        self.assertIsNone(owner_of(self.control))
+        self.wait_free()
         self.empty()
         self.start()
         self.control.release(self.control.request('x')[0])

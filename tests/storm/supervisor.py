@@ -495,6 +495,10 @@ class Storm:
         """Another process uses up the file system for a while."""
         if not self.small.is_full():
             self.small.fill()
+            # Otherwise a start meets a full file system by chance only.
+            if self.starts_while_full == 0 and self.has_service() and self.service.killer is None:
+                self.kill_service_now()
+                self.start_service()
             self.at(self.random.uniform(0.05, 0.5), self.small.empty)
 
     def schedule(self):
