@@ -179,7 +179,8 @@ class WatchAll(BreakCase):
             return missed + len([event for event in slow.events if event.signal != 'Missed'])
         slow.wait_for(lambda: total() >= count, what='Missed')
         self.assertEqual(total(), count)
-        self.assertEqual({event.path for event in slow.signals('Missed')[n_before:]}, {ROOT})
+        # All may have been written before.
+        self.assertLessEqual({event.path for event in slow.signals('Missed')[n_before:]}, {ROOT})
 
     def test_missed(self):
         self.check_missed()

@@ -73,7 +73,8 @@ class OldData(unittest.TestCase):
         self.put_back_data()
         self.host.start_gateway()
         self.assert_refused()
-        self.assertEqual(self.host.client().request('y', BUCKET, ifAvailable=True), (0, 0))
+        client = self.host.client()
+        self.assertEqual(client.outcome_of(client.request('y', BUCKET, ifAvailable=True)), (0, 0))
         self.assertIn("bucket 'farm': block 1 after block 3", self.host.log())
         # It is no matter which blocks other hosts get then.
         with open(self.seen, encoding='utf-8') as file:

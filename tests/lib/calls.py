@@ -167,6 +167,18 @@ class LockCalls:
         self.wait_for(lambda: self.granted(id_), what=f'Granted of {id_}')
         return self.signals('Granted', id=id_)[0]
 
+    def outcome_of(self, reply):
+        """(id, token) of a request that other machines of a cluster have granted, (0, 0) of one that they
+        have not. `reply` may be pending."""
+        id_, token = reply
+        if id_ == 0 or token:
+            return reply
+        self.wait_for(lambda: self.granted(id_) or self.signals('Released', id=id_), what=f'outcome of {id_}')
+        if self.granted(id_):
+            return id_, self.wait_granted(id_).args[4]
+        self.wait_released(id_, 'unavailable')
+        return 0, 0
+
     def wait_released(self, id_, reason):
         self.wait_for(lambda: self.signals('Released', id=id_, reason=reason),
                       what=f'Released of {id_} ({reason})')
