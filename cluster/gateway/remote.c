@@ -12,7 +12,7 @@
  * are left out. The lock service asks for one list at a time, and the connection takes twice as
  * much. */
 #define ROWS_MAX        10000
-#define ROWS_BYTES_MAX  (2u * 1024 * 1024)
+#define ROWS_BYTES_MAX  (2UL * 1024 * 1024)
 #define HOSTS_BYTES_MAX (CLUSTER_PACKET_BYTES_MAX - 1024)
 
 /* How long a Break is tried again if other hosts are granted the lock meanwhile: the lock service

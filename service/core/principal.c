@@ -23,35 +23,40 @@ principal_identity_equal(gconstpointer a, gconstpointer b)
     return x->uid == y->uid && x->kind == y->kind && g_str_equal(x->app_id, y->app_id);
 }
 
+/* Takes `of_uid`. */
 static Principal *
-get_of_uid(UserAgent *user_agent, guint32 uid)
+principal_new(UserAgent *user_agent, const PrincipalIdentity *identity, Principal *of_uid)
 {
-    const PrincipalIdentity identity = {.uid = uid, .kind = PRINCIPAL_UNSANDBOXED, .app_id = ""};
+    Principal *principal = g_new0(Principal, 1);
 
-    return principal_get(user_agent, &identity);
+    principal->refs = 1;
+    principal->user_agent = user_agent;
+    principal->identity = *identity;
+    principal->identity.app_id = g_strdup(identity->app_id);
+    principal->of_uid = of_uid;
+    principal->account.scope = of_uid != NULL ? SCOPE_APP : SCOPE_UID;
+    principal->account.parent = of_uid != NULL ? &of_uid->account : &user_agent->total;
+    principal->managers = g_hash_table_new(name_hash, g_str_equal);
+    g_hash_table_insert(user_agent->principals, &principal->identity, principal);
+    return principal;
 }
 
 Principal *
 principal_get(UserAgent *user_agent, const PrincipalIdentity *identity)
 {
+    PrincipalIdentity of_uid = {.uid = identity->uid, .kind = PRINCIPAL_UNSANDBOXED, .app_id = ""};
     Principal *principal = principal_find(user_agent, identity);
 
     if (principal != NULL)
         return principal_ref(principal);
-
-    principal = g_new0(Principal, 1);
-    principal->refs = 1;
-    principal->user_agent = user_agent;
-    principal->identity = *identity;
-    principal->identity.app_id = g_strdup(identity->app_id);
-    if (identity->kind != PRINCIPAL_UNSANDBOXED)
-        principal->of_uid = get_of_uid(user_agent, identity->uid);
-    principal->account.scope = principal->of_uid != NULL ? SCOPE_APP : SCOPE_UID;
-    principal->account.parent =
-        principal->of_uid != NULL ? &principal->of_uid->account : &user_agent->total;
-    principal->managers = g_hash_table_new(name_hash, g_str_equal);
-    g_hash_table_insert(user_agent->principals, &principal->identity, principal);
-    return principal;
+    if (identity->kind == PRINCIPAL_UNSANDBOXED)
+        return principal_new(user_agent, identity, NULL);
+    principal = principal_find(user_agent, &of_uid);
+    if (principal != NULL)
+        principal_ref(principal);
+    else
+        principal = principal_new(user_agent, &of_uid, NULL);
+    return principal_new(user_agent, identity, principal);
 }
 
 Principal *
@@ -87,21 +92,27 @@ principal_ref(Principal *principal)
     return principal;
 }
 
-void
-principal_unref(Principal *principal)
+static void
+principal_free(Principal *principal)
 {
-    if (--principal->refs > 0)
-        return;
-
     g_assert(g_hash_table_size(principal->managers) == 0);
     g_hash_table_remove(principal->user_agent->principals, &principal->identity);
     user_agent_retire_token(principal->user_agent, principal->retired_token);
     g_hash_table_unref(principal->managers);
     limits_account_fini(&principal->account);
-    if (principal->of_uid != NULL)
-        principal_unref(principal->of_uid);
     g_free((char *)principal->identity.app_id);
     g_free(principal);
+}
+
+void
+principal_unref(Principal *principal)
+{
+    while (principal != NULL && --principal->refs == 0) {
+        Principal *of_uid = principal->of_uid;
+
+        principal_free(principal);
+        principal = of_uid;
+    }
 }
 
 guint64

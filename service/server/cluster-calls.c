@@ -379,8 +379,13 @@ cluster_calls_end_undecided(const Client *client)
         LockRequest *request = link->data;
 
         next = link->next;
-        if (request->undecided != UNDECIDED_NONE)
-            lock_manager_end_request(request->queue->manager, request, EFFECT_UNAVAILABLE);
+        if (request->undecided != UNDECIDED_NONE) {
+            LockQueue *queue = lock_queue_ref(request->queue);
+
+            lock_manager_end_request(queue->manager, request, EFFECT_UNAVAILABLE);
+            lock_queue_process(queue);
+            lock_queue_unref(queue);
+        }
     }
 }
 

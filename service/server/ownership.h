@@ -4,7 +4,7 @@
 /* Which instance serves: the one that owns the name of the service on the bus and, with stored
  * state, has locked that.
  *
- * The lock is taken first, and nobody waits for the name with the lock in hand. Only with --replace
+ * The lock is taken first, and nobody waits for the name while it has the lock. Only with --replace
  * the name is first: it is taken from an instance that has this option too, which makes that exit.
  * A state directory that can't be used is an error before that.
  *
@@ -14,8 +14,9 @@
  *   - the lock, which an instance releases last. It is waited for PATIENCE_SECS, and beyond that
  *     while the instance that had the name is connected to the bus, which can take long if it has
  *     been stopped. If nobody has the name, the lock is that of an instance that ends, which takes
- *     up to 5 s itself: it is waited for ENDING_SECS more. That is less than the time for which a
- *     bus waits for a service that it has started.
+ *     up to 5 s itself: it is waited for ENDING_SECS more, unless this instance has taken the name
+ *     by --replace. That is less than the time for which a bus waits for a service that it has
+ *     started.
  *
  * An instance that loses the name while it starts ends. If the new owner ends before it serves, the
  * bus replies to its deferred calls with NoReply, and the old one, when it continues, takes the

@@ -26,5 +26,6 @@ gboolean recovery_get_options(Server *server, StateOptions *options, GError **er
 
 /* Begins the steps with `server->state`. The rest happens in the main loop, and then the service
  * runs (lifecycle_run). If the state can't be read or written, the service can't start
- * (lifecycle_fail), everything remains in the state, and no client is notified. */
+ * (lifecycle_fail), and no client is notified. What was in the state remains there, except for
+ * requests that had ended before there was no space. */
 void recovery_start(Server *server);

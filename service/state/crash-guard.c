@@ -11,7 +11,7 @@
 #define DEATHS_MAX    3
 #define DEATHS_WITHIN (10L * G_USEC_PER_SEC)
 
-/* How many are kept, so that a record remains left out if something else crashes too. */
+/* How many are stored, so that a record remains left out if something else crashes too. */
 #define N_DEATHS 16
 
 /* GLib's fatal errors raise SIGTRAP. */

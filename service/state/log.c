@@ -164,7 +164,8 @@ log_keep(Log *log, const char *path)
 /* ---- room */
 
 /* Opens the spare file, unless it is open and has its name. One that the service may not use, as
- * one that has another name too, is replaced. Sets errno on failure. */
+ * one that has another name too, is replaced. Sets errno on failure; EPERM if that is not possible.
+ */
 static gboolean
 have_spare(Log *log)
 {
@@ -179,6 +180,7 @@ have_spare(Log *log)
     fd = writer_lock_open_file(log->spare_path, &refusal);
     if (refusal != NULL) {
         remove(log->spare_path);
+        errno = EPERM;
         fd = writer_lock_open_file(log->spare_path, NULL);
     }
     return set_file(&log->spare, fd);
@@ -190,7 +192,9 @@ allocate(LogFile *file, gsize size)
     if (size <= file->size)
         return TRUE;
     /* Only the new part, since each page is visited, even if it exists. */
-    errno = posix_fallocate(file->fd, (off_t)file->size, (off_t)(size - file->size));
+    do
+        errno = posix_fallocate(file->fd, (off_t)file->size, (off_t)(size - file->size));
+    while (errno == EINTR);
     if (errno == 0)
         file->size = size;
     return errno == 0;
@@ -259,7 +263,7 @@ log_append(Log *log, GByteArray *frame, GError **error)
 {
     guint64 sum;
 
-    /* The head of the next frame has to be in the part that this one knows. */
+    /* The head of the next frame has to be in the part that the size in this one covers. */
     if (log->file.end + frame->len + END_BYTES + sizeof(FrameHead) > log->file.size)
         return FALSE;
     sum = log_seal(frame, log->digest, log->file.size);

@@ -3,18 +3,19 @@
 
 /* A file of frames that survives the death of the process at any instruction.
  *
- * The file has a head, which says whose it is, then frames, then zeros. A frame is what one turn
- * has changed, in one pwrite(). It has the size of its records and that of the file, the records,
- * and a digest which depends on all frames before it. So a file that was cut or changed is
+ * The file has a head, which identifies its bus and boot, then frames, then zeros. A frame is what
+ * one turn has changed, in one pwrite(). It has the size of its records and that of the file, the
+ * records, and a digest which depends on all frames before it. So a file that was cut or changed is
  * detected. A kill can only leave the beginning of the last frame, with zeros behind it: nothing of
  * that turn was sent, so the frame is not read. (Damage that leaves only zeros from there on looks
- * the same.) The first frame after the file has grown begins in the part that the frames before it
- * know, so that a cut there is detected too.
+ * the same.) The first frame after the file has grown begins in the part that the size in the frame
+ * before it covers, so that a cut there is detected too.
  *
  * The file never grows by a frame: room is allocated before (fallocate). A second file of the same
  * size, `PATH.new`, is there to replace the first: one frame that has everything is written into
  * it, and then the names are exchanged. So to replace the file never fails for lack of space. On a
- * file system that can't allocate in advance, both can fail.
+ * file system without fallocate(), the C library allocates by writing; if it can't, or if the file
+ * system does not keep that space, both can fail.
  *
  * Both files are locked while a process writes them. */
 

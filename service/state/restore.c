@@ -196,6 +196,7 @@ restore_all(Restored *restored, UserAgent *user_agent, guint8 *records, gsize si
         restored_undo(restored, user_agent);
         g_ptr_array_set_size(restored->agents, 0);
         restored->numbers = (StateNumbers){0};
+        restored->lost.agent = NULL; /* freed */
     }
     return is_consistent;
 }

@@ -37,7 +37,7 @@ typedef struct {
  * restored; tokens that were issued are not issued again nevertheless. */
 gboolean restore_all(Restored *restored, UserAgent *user_agent, guint8 *records, gsize size);
 
-/* Ends the requests of restored agents, without a trace, if the service can't start. */
+/* Ends the requests of restored agents, without effects, if the service can't start. */
 void restored_undo(const Restored *restored, UserAgent *user_agent);
 
 void restored_clear(Restored *restored);

@@ -112,7 +112,8 @@ state_restore(State *self, UserAgent *user_agent, Restored *restored, GError **e
     const char *path = self->log->path;
     g_autofree char *aside_path = g_strdup_printf("%s.aside", path);
     g_autofree char *guard_path = g_strdup_printf("%s.crash-guard", self->base);
-    gboolean is_there = g_file_test(path, G_FILE_TEST_EXISTS | G_FILE_TEST_IS_SYMLINK);
+    gboolean is_there =
+        self->log->file.fd >= 0 || g_file_test(path, G_FILE_TEST_EXISTS | G_FILE_TEST_IS_SYMLINK);
     const char *fault = NULL;
     guint8 *records = NULL;
     gsize size = 0;

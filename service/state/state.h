@@ -5,9 +5,9 @@
  *
  * The server notes all changes of the core. The changes of a turn are one frame (log.h), which is
  * written before the first message of the turn is sent. A request that is made and ends within one
- * turn is never written. A file that mostly has what is over is replaced by one with what there is,
- * and so is one in which a frame has no room. There is always room for that: a request is only
- * admitted if a file with everything has room for it.
+ * turn is never written. A file that has mostly ended agents and requests is replaced by one with
+ * the live ones, and so is one in which a frame has no room. There is always room for that: a
+ * request is only admitted if a file with everything has room for it.
  *
  * Ids and tokens are never issued twice, not even those of requests that have ended. They are
  * reserved in blocks, so that not each has to be written: none above the stored ceilings is issued.
@@ -75,6 +75,6 @@ void state_note_agent_gone(State *state, Agent *agent);
  * so for clients it is as if the process had ended before the turn. */
 void state_commit(State *state);
 
-/* Replaces the file if it mostly has what is over. Called when the output of the turn is sent. Does
- * nothing before state_begin(). */
+/* Replaces the file if it has mostly ended agents and requests. Called when the output of the turn
+ * is sent. Does nothing before state_begin(). */
 void state_compact(State *state);

@@ -443,11 +443,11 @@ test_unanswered_hello(void)
     g_autoptr(RawBus) bus = raw_bus_new();
     g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, raw_bus_get_address(bus));
     const gint64 begin_us = g_get_monotonic_time();
-    GThread *thread = g_thread_new("init", init_in_thread, agent);
+    g_autoptr(GThread) thread = g_thread_new("init", init_in_thread, agent);
     g_autoptr(GError) error = NULL;
 
     raw_bus_agree(bus);
-    error = g_thread_join(thread);
+    error = g_thread_join(g_steal_pointer(&thread));
     g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
     g_assert_cmpint(g_get_monotonic_time() - begin_us, <, BOUND_US + SOON_US);
     g_assert_true(raw_bus_has_message(bus));

@@ -31,7 +31,7 @@ IN_LOG = {
     'WEBLOCKS_VERSION': 'fixed',
     'error->message': "text of GLib about files and options that the operator chose",
     'fault': 'one of the fixed texts of state.c, log.c and restore.c',
-    'self->aside_path': "the operator's",
+    'aside_path': "the operator's",
     'path': "the state file, which the operator chose",
     'self->path': "the operator's",
     'self->directory': "the operator's",

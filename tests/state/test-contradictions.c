@@ -10,10 +10,15 @@
 
 #include "service/state/restore.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "service/core/lock-queue.h"
 #include "service/core/principal.h"
+#include "service/state/crash-guard.h"
 #include "service/state/records.h"
 #include "tests/state/state-fixture.h"
 
@@ -253,6 +258,53 @@ test_tokens_of_contradictions(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(world_find(&fixture->world, 'A', id)->token, >, ceiling);
 }
 
+static void
+crash_at_request(const char *guard, guint64 agent, guint64 id)
+{
+    const struct rlimit no_core = {0, 0};
+    pid_t pid = fork();
+
+    g_assert_cmpint(pid, >=, 0);
+    if (pid == 0) {
+        setrlimit(RLIMIT_CORE, &no_core);
+        signal(SIGSEGV, SIG_DFL); /* that of a sanitizer would report it */
+        crash_guard_begin(guard, 1);
+        crash_guard_skips(agent, id);
+        raise(SIGSEGV);
+    }
+    g_assert_cmpint(waitpid(pid, NULL, 0), ==, pid);
+}
+
+/* A request is left out, since it has crashed the service, and a later one is inconsistent: then
+ * nobody is notified of the first. */
+static void
+test_left_out(Fixture *fixture, gconstpointer data)
+{
+    static const char *const more[] = {"request 9 1 y waiting 3", NULL};
+    g_autofree char *guard = fixture_path(fixture, "guard");
+    g_autoptr(GByteArray) frame = g_byte_array_new();
+    UserAgent user_agent;
+    Restored restored;
+
+    for (guint i = 0; i < 3; i++)
+        crash_at_request(guard, 1, 1);
+    put(frame, sound);
+    for (gboolean is_consistent = TRUE; is_consistent >= FALSE; is_consistent--) {
+        if (!is_consistent)
+            put(frame, more);
+        world_init_user_agent(&user_agent, WORLD_MONOTONIC_US, WORLD_REALTIME_US);
+        crash_guard_begin(guard, 1);
+        g_assert_cmpint(
+            restore_all(&restored, &user_agent, g_memdup2(frame->data, frame->len), frame->len), ==,
+            is_consistent);
+        crash_guard_end(FALSE);
+        g_assert_cmpint(restored.lost.agent != NULL, ==, is_consistent);
+        restored_undo(&restored, &user_agent);
+        restored_clear(&restored);
+        user_agent_fini(&user_agent);
+    }
+}
+
 /* Any bytes are read without a crash; the fields that are lengths get special values. Each copy is
  * exactly that long, so that a sanitizer detects a read beyond it. */
 static void
@@ -290,6 +342,7 @@ main(int argc, char **argv)
                    fixture_tear_down);
     }
     STATE_TEST("/contradictions/tokens-of-contradictions", test_tokens_of_contradictions);
+    STATE_TEST("/contradictions/left-out", test_left_out);
     g_test_add_func("/contradictions/any-bytes", test_any_bytes);
     return g_test_run();
 }
