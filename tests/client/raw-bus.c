@@ -52,10 +52,11 @@ read_available(RawBus *self)
 static gboolean
 has_line(RawBus *self, const char *line)
 {
-    const guint8 *found;
+    const guint8 *found = NULL;
 
     read_available(self);
-    found = memmem(self->in->data, self->in->len, line, strlen(line));
+    if (self->in->len > 0)
+        found = memmem(self->in->data, self->in->len, line, strlen(line));
     if (found != NULL)
         g_byte_array_remove_range(self->in, 0, (guint)(found - self->in->data + strlen(line)));
     return found != NULL;

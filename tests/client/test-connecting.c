@@ -21,15 +21,18 @@
 
 /* ---- addresses */
 
-/* A program that never prints the address of a bus. */
+/* A program that never prints the address of a bus. `main` has put it into the environment, which
+ * must not change while threads read it. */
 typedef struct {
     char *directory;
     char *program;
     char *pid_file;
 } Launcher;
 
+static Launcher launcher;
+
 static void
-launcher_start(Launcher *self)
+launcher_init(Launcher *self)
 {
     g_autofree char *script = NULL, *path = NULL;
 
@@ -45,7 +48,7 @@ launcher_start(Launcher *self)
 }
 
 static void
-launcher_clear(Launcher *self)
+launcher_kill_all(const Launcher *self)
 {
     g_autofree char *pids = NULL;
     g_auto(GStrv) lines = NULL;
@@ -55,14 +58,19 @@ launcher_clear(Launcher *self)
     for (guint i = 0; lines[i] != NULL; i++)
         if (lines[i][0] != '\0')
             kill((pid_t)g_ascii_strtoll(lines[i], NULL, 10), SIGKILL);
-    g_unlink(self->program);
     g_unlink(self->pid_file);
+}
+
+static void
+launcher_clear(Launcher *self)
+{
+    launcher_kill_all(self);
+    g_unlink(self->program);
     g_rmdir(self->directory);
     g_free(self->directory);
     g_free(self->program);
     g_free(self->pid_file);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Launcher, launcher_clear)
 
 /* GLib refuses to start a bus without a machine id. */
 static gboolean
@@ -155,35 +163,31 @@ test_silent(gconstpointer index)
 static void
 test_launched(void)
 {
-    g_auto(Launcher) launcher = {0};
-
     if (!can_launch()) {
         g_test_skip("there is no machine id");
-        launcher_start(&launcher);
         return;
     }
-    launcher_start(&launcher);
     check_address("autolaunch:");
     check_address("unix:path=/nonexistent/bus;autolaunch:");
+    launcher_kill_all(&launcher);
 }
 
-/* The address of the session bus that is not in the environment. */
+/* The address of the session bus that is not in the environment any more. The last test. */
 static void
 test_launched_session_bus(void)
 {
-    g_auto(Launcher) launcher = {0};
-    g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_SESSION, NULL);
+    g_autoptr(WebLocksAgent) agent = NULL;
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
     g_autoptr(GError) error = NULL;
     g_auto(Answer) connected = {0};
     const gint64 begin_us = g_get_monotonic_time();
 
-    launcher_start(&launcher);
     if (!can_launch()) {
         g_test_skip("there is no machine id");
         return;
     }
     g_unsetenv("DBUS_SESSION_BUS_ADDRESS");
+    agent = web_locks_agent_new(G_BUS_TYPE_SESSION, NULL);
     g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, cancellable,
                                 answer_take, &connected);
     g_assert_cmpint(g_get_monotonic_time() - begin_us, <, SOON_US);
@@ -191,7 +195,6 @@ test_launched_session_bus(void)
     g_assert_false(
         g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&connected), &error));
     g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    g_setenv("DBUS_SESSION_BUS_ADDRESS", test_bus()->address, TRUE);
 }
 
 /* ---- time-outs */
@@ -221,14 +224,12 @@ test_bound(void)
 {
     g_autoptr(SilentBus) full = silent_bus_new(TRUE, FALSE);
     g_autoptr(SilentBus) tcp = silent_bus_new(TRUE, TRUE);
-    g_auto(Launcher) launcher = {0};
     const char *const addresses[] = {silent_bus_get_address(full), silent_bus_get_address(tcp),
                                      can_launch() ? "autolaunch:" : silent_bus_get_address(full)};
     WebLocksAgent *agents[G_N_ELEMENTS(addresses)];
     Answer answers[G_N_ELEMENTS(addresses)] = {{0}};
     const gint64 begin_us = g_get_monotonic_time();
 
-    launcher_start(&launcher);
     for (guint i = 0; i < G_N_ELEMENTS(addresses); i++) {
         agents[i] = web_locks_agent_new(G_BUS_TYPE_NONE, addresses[i]);
         g_async_initable_init_async(G_ASYNC_INITABLE(agents[i]), G_PRIORITY_DEFAULT, NULL,
@@ -244,6 +245,7 @@ test_bound(void)
         answer_clear(&answers[i]);
         g_object_unref(agents[i]);
     }
+    launcher_kill_all(&launcher);
 }
 
 /* ---- success, by each way */
@@ -350,15 +352,20 @@ test_full_for_a_while(void)
 int
 main(int argc, char **argv)
 {
+    int status;
+
     g_test_init(&argc, &argv, NULL);
+    launcher_init(&launcher);
     for (guint i = 0; i < G_N_ELEMENTS(silent_rows); i++)
         g_test_add_data_func(silent_rows[i].path, GUINT_TO_POINTER(i), test_silent);
     g_test_add_func("/connecting/launched", test_launched);
-    g_test_add_func("/connecting/launched-session-bus", test_launched_session_bus);
     g_test_add_func("/connecting/request-times-out", test_request_times_out);
     g_test_add_func("/connecting/bound", test_bound);
     g_test_add_func("/connecting/lists", test_lists);
     g_test_add_func("/connecting/refused", test_refused);
     g_test_add_func("/connecting/full-for-a-while", test_full_for_a_while);
-    return test_run(NULL);
+    g_test_add_func("/connecting/launched-session-bus", test_launched_session_bus);
+    status = test_run(NULL);
+    launcher_clear(&launcher);
+    return status;
 }
