@@ -323,13 +323,13 @@ take(BucketCache *self, WebLocksLockInfo *info)
         grant(self, entry, web_locks_lock_info_get_grant(info));
 }
 
-/* What they hold is on the last page. No signals are sent for it, so it is only shown by monitors
- * of a name, which read it again regularly. */
+/* What they hold of a name is on the last page. No signals are sent for it, so the monitor reads it
+ * again regularly. */
 static void
 take_hosts(BucketCache *self, GPtrArray *infos)
 {
     end_hosts(self);
-    for (guint i = 0; self->name != NULL && i < infos->len; i++)
+    for (guint i = 0; i < infos->len; i++)
         if (web_locks_lock_info_is_of_another_host(infos->pdata[i]))
             g_ptr_array_add(self->hosts, entry_new(self, infos->pdata[i], ORDER_OF_HOSTS + i));
 }

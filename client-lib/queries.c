@@ -46,7 +46,7 @@ static const MethodCallKind query_kind = {
  * @user_data: for @callback
  *
  * Gets a snapshot of the held locks and pending requests of the bucket (section 4.5 of the
- * standard).
+ * standard). Of a bucket that several hosts share, it is about this host alone.
  *
  * Since: 0.1
  */
@@ -246,6 +246,10 @@ static const MethodCallKind inspect_kind = {build_inspect, read_inspect, g_objec
  *
  * For a large bucket this takes several calls. Then the result is not an atomic snapshot, unlike
  * that of web_locks_manager_query_async().
+ *
+ * In a bucket that several hosts share, and with a @name, the lists end with what other hosts hold
+ * or wait for; the service waits for these hosts for at most 2 seconds. Without a @name they are
+ * about this host alone.
  *
  * Since: 0.1
  */

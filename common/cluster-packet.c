@@ -7,24 +7,23 @@
 
 #include "bus-string.h"
 
-/* About what a GVariant takes beside its bytes. */
-#define VARIANT_BYTES 150
-/* What a row takes in ROWS beside its own bytes: the end of its place, and padding. */
-#define ROW_EXTRA_BYTES 12
-/* The members of ROWS before the rows, and the ends of the places of members. */
+/* What a row takes in ROWS beside its text: its other members, padding, and the end of its place.
+ */
+#define ROW_BYTES 32
+/* The head, the members of ROWS before the rows, and the ends of the places of members. */
 #define ROWS_EXTRA_BYTES 64
 
-static const char row_format[] = "(yyx&s&s)";
+static const char row_format[] = "(yyx&s)";
 
 /* As in the header; `&` and `@` are for g_variant_get(). */
 static const char *const formats[] = {
     [CLUSTER_PACKET_HELLO] = "(u)",     [CLUSTER_PACKET_DEMAND] = "(ttuuyyybu&s&s)",
     [CLUSTER_PACKET_READY] = "()",      [CLUSTER_PACKET_ACK] = "(t)",
-    [CLUSTER_PACKET_LIST] = "(tu&s)",   [CLUSTER_PACKET_BREAK] = "(tu&s&s&s)",
+    [CLUSTER_PACKET_LIST] = "(tu&s&s)", [CLUSTER_PACKET_BREAK] = "(tu&s&s&s)",
     [CLUSTER_PACKET_LEASE] = "(txuu)",  [CLUSTER_PACKET_PERMIT] = "(tyxt)",
     [CLUSTER_PACKET_YIELD] = "(tb)",    [CLUSTER_PACKET_REVOKED] = "(ty)",
     [CLUSTER_PACKET_BUSY] = "(tu)",     [CLUSTER_PACKET_GONE] = "(tu)",
-    [CLUSTER_PACKET_SYNCED] = "()",     [CLUSTER_PACKET_ROWS] = "(tb@a(yyxss))",
+    [CLUSTER_PACKET_SYNCED] = "()",     [CLUSTER_PACKET_ROWS] = "(t@a(yyxs))",
     [CLUSTER_PACKET_STATE] = "(u&s&s)", [CLUSTER_PACKET_BROKEN] = "(tub)",
 };
 
@@ -79,8 +78,9 @@ read_demand(GVariant *body, ClusterDemand *out)
 static gboolean
 read_list(GVariant *body, ClusterList *out)
 {
-    g_variant_get(body, formats[CLUSTER_PACKET_LIST], &out->serial, &out->uid, &out->bucket);
-    return is_bucket(out->bucket);
+    g_variant_get(body, formats[CLUSTER_PACKET_LIST], &out->serial, &out->uid, &out->bucket,
+                  &out->name);
+    return is_bucket(out->bucket) && is_name(out->name);
 }
 
 static gboolean
@@ -154,13 +154,13 @@ read_rows(GVariant *body, ClusterRows *out)
     GVariantIter iter;
     ClusterRow row;
 
-    g_variant_get(body, formats[CLUSTER_PACKET_ROWS], &out->serial, &out->more, &out->rows);
-    g_variant_iter_init(&iter, out->rows);
-    while (g_variant_iter_next(&iter, row_format, &row.mode, &row.state, &row.since_us, &row.host,
-                               &row.name))
+    g_variant_get(body, formats[CLUSTER_PACKET_ROWS], &out->serial, &out->rows);
+    if (g_variant_iter_init(&iter, out->rows) > CLUSTER_ROWS_MAX)
+        return FALSE;
+    while (cluster_row_next(&iter, &row))
         if (!is_mode(row.mode) ||
             (row.state != CLUSTER_ROW_HOLDS && row.state != CLUSTER_ROW_WAITS) ||
-            row.since_us < 0 || !is_text(row.host, 1, CLUSTER_HOST_BYTES_MAX) || !is_name(row.name))
+            row.since_us < 0 || !is_text(row.host, 1, CLUSTER_HOST_BYTES_MAX))
             return FALSE;
     return TRUE;
 }
@@ -254,32 +254,14 @@ cluster_message_clear(ClusterMessage *message)
     g_clear_pointer(&message->body, g_variant_unref);
 }
 
-ClusterRow
-cluster_row_read(GVariant *row)
+gboolean
+cluster_row_next(GVariantIter *iter, ClusterRow *out)
 {
-    ClusterRow out;
-
-    g_variant_get(row, row_format, &out.mode, &out.state, &out.since_us, &out.host, &out.name);
-    return out;
+    return g_variant_iter_next(iter, row_format, &out->mode, &out->state, &out->since_us,
+                               &out->host);
 }
 
 /* ---- writing */
-
-GVariant *
-cluster_row_new(const ClusterRow *row)
-{
-    GVariant *new_row = g_variant_ref_sink(
-        g_variant_new(row_format, row->mode, row->state, row->since_us, row->host, row->name));
-
-    g_variant_get_data(new_row); /* its members become bytes, which take less memory */
-    return new_row;
-}
-
-gsize
-cluster_row_get_memory(GVariant *row)
-{
-    return g_variant_get_size(row) + VARIANT_BYTES;
-}
 
 void
 cluster_packet_write(GByteArray *bytes, ClusterPacketKind kind, ...)
@@ -297,22 +279,20 @@ cluster_packet_write(GByteArray *bytes, ClusterPacketKind kind, ...)
 }
 
 void
-cluster_packet_write_rows(GByteArray *bytes, guint64 serial, const GPtrArray *rows)
+cluster_packet_write_rows(GByteArray *bytes, guint64 serial, const GArray *rows)
 {
-    guint i = 0;
+    gsize size = ROWS_EXTRA_BYTES;
+    GVariantBuilder builder;
 
-    do {
-        gsize size = sizeof(ClusterHead) + ROWS_EXTRA_BYTES;
-        GVariantBuilder builder;
+    g_variant_builder_init(&builder, G_VARIANT_TYPE("a(yyxs)"));
+    for (guint i = 0; i < MIN(rows->len, CLUSTER_ROWS_MAX); i++) {
+        const ClusterRow *row = &g_array_index(rows, ClusterRow, i);
 
-        g_variant_builder_init(&builder, G_VARIANT_TYPE("a(yyxss)"));
-        for (; i < rows->len; i++) {
-            size += g_variant_get_size(rows->pdata[i]) + ROW_EXTRA_BYTES;
-            if (size > CLUSTER_PACKET_BYTES_MAX)
-                break;
-            g_variant_builder_add_value(&builder, rows->pdata[i]);
-        }
-        cluster_packet_write(bytes, CLUSTER_PACKET_ROWS, serial, i < rows->len,
-                             g_variant_builder_end(&builder));
-    } while (i < rows->len);
+        size += ROW_BYTES + strlen(row->host);
+        if (size > CLUSTER_PACKET_BYTES_MAX)
+            break;
+        g_variant_builder_add(&builder, row_format, row->mode, row->state, row->since_us,
+                              row->host);
+    }
+    cluster_packet_write(bytes, CLUSTER_PACKET_ROWS, serial, g_variant_builder_end(&builder));
 }

@@ -30,6 +30,9 @@
 #define CLUSTER_NAME_BYTES_MAX   4096u
 #define CLUSTER_HOST_BYTES_MAX   255u
 
+/* The most claims in ROWS. Fewer fit into a packet if the names of the hosts are long. */
+#define CLUSTER_ROWS_MAX 1000u
+
 /* A permit is for 2^20 tokens: block << 20 up to block << 20 | 0xfffff. Tokens have to fit the 53
  * bits of a JavaScript number. */
 #define CLUSTER_BLOCK_BITS 20u
@@ -41,7 +44,7 @@ typedef enum {
     CLUSTER_PACKET_DEMAND = 2, /* (ttuuyyybuss): the members of ClusterDemand */
     CLUSTER_PACKET_READY = 3,  /* (): all demands that exist at the beginning were sent */
     CLUSTER_PACKET_ACK = 4,    /* (t): the serial of a LEASE: weblocksd is alive */
-    CLUSTER_PACKET_LIST = 5,   /* (tus): the members of ClusterList */
+    CLUSTER_PACKET_LIST = 5,   /* (tuss): the members of ClusterList */
     CLUSTER_PACKET_BREAK = 6,  /* (tusss): those of ClusterBreak */
     /* From the gateway. */
     CLUSTER_PACKET_LEASE = 65,   /* (txuu): those of ClusterLease */
@@ -53,7 +56,7 @@ typedef enum {
     CLUSTER_PACKET_GONE = 70,    /* (tu): handle, number; see ClusterDemand */
     CLUSTER_PACKET_SYNCED = 71,  /* (): the reply to READY: a permit was sent for each claim that
                                   * this host has since before; what is held without one is lost */
-    CLUSTER_PACKET_ROWS = 72,    /* (tba(yyxss)): the members of ClusterRows */
+    CLUSTER_PACKET_ROWS = 72,    /* (ta(yyxs)): the members of ClusterRows */
     CLUSTER_PACKET_STATE = 73,   /* (uss): those of ClusterStatus */
     CLUSTER_PACKET_BROKEN = 74,  /* (tub): those of ClusterBroken */
 } ClusterPacketKind;
@@ -122,11 +125,12 @@ typedef struct {
     const char *name;
 } ClusterDemand;
 
-/* Asks for the claims of other hosts on the names of a bucket, for ROWS. */
+/* Asks for the claims of other hosts on a name, for ROWS. */
 typedef struct {
     guint64 serial;
     guint32 uid;
     const char *bucket;
+    const char *name;
 } ClusterList;
 
 /* Ends what one or all other hosts hold of a name, as a steal does, for BROKEN. */
@@ -164,14 +168,12 @@ typedef struct {
     guint8 state;    /* a ClusterRowState */
     gint64 since_us; /* since 1970; when the claim was made */
     const char *host;
-    const char *name;
 } ClusterRow;
 
-/* In the order of the engine. */
+/* The first claims, in the order of the engine, at most CLUSTER_ROWS_MAX. */
 typedef struct {
     guint64 serial;
-    gboolean more;  /* another ROWS of this serial follows */
-    GVariant *rows; /* see cluster_row_read() */
+    GVariant *rows; /* see cluster_row_next() */
 } ClusterRows;
 
 /* For `weblocks cluster status`. */
@@ -213,12 +215,9 @@ gboolean cluster_packet_read_from_gateway(ClusterMessage *out, const void *packe
 void cluster_message_clear(ClusterMessage *message);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ClusterMessage, cluster_message_clear)
 
-/* A row is a GVariant of the type (yyxss), whose texts are parts of it. */
-ClusterRow cluster_row_read(GVariant *row);
-
-/* Returns a new row, which takes cluster_row_get_memory() bytes. */
-GVariant *cluster_row_new(const ClusterRow *row);
-gsize cluster_row_get_memory(GVariant *row);
+/* Reads the next row; `iter` is of the rows. The text is a part of them. Returns FALSE at the end.
+ */
+gboolean cluster_row_next(GVariantIter *iter, ClusterRow *out);
 
 /* ---- writing */
 
@@ -226,5 +225,5 @@ gsize cluster_row_get_memory(GVariant *row);
  */
 void cluster_packet_write(GByteArray *bytes, ClusterPacketKind kind, ...);
 
-/* Appends one or more ROWS with all these rows. */
-void cluster_packet_write_rows(GByteArray *bytes, guint64 serial, const GPtrArray *rows);
+/* Appends ROWS with as many of these rows (of ClusterRow), from the first on, as it can have. */
+void cluster_packet_write_rows(GByteArray *bytes, guint64 serial, const GArray *rows);

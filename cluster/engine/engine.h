@@ -161,6 +161,10 @@ void engine_list(
 void engine_watch_claim(
     Engine *self, const char *name_path, const char *claim, EngineCallback callback, gpointer data);
 
+/* The same, without watching it. */
+void engine_read_claim(
+    Engine *self, const char *name_path, const char *claim, EngineCallback callback, gpointer data);
+
 /* Grants a claim of one's own if it exists and the name's node still has the version of the list on
  * which this is based. `name` is the lock name, which is written again. OK: `block` is the bucket's
  * next block of tokens, `version` that of the name's node. NO_NODE: the claim is gone. */

@@ -52,6 +52,15 @@ engine_watch_claim(
 }
 
 void
+engine_read_claim(
+    Engine *self, const char *name_path, const char *claim, EngineCallback callback, gpointer data)
+{
+    g_autofree char *path = claim_path(name_path, claim);
+
+    engine_request_get(self, path, FALSE, callback, data);
+}
+
+void
 engine_grant(Engine *self,
              const char *name_path,
              const char *name,

@@ -19,7 +19,6 @@ struct Gateway {
     EntryContext context;
     GHashTable *entries; /* path -> Entry; owned */
     Unused *unused;      /* paths of earlier entries */
-    ListCache *lists;
     GHashTable *handles; /* guint64 -> Entry */
     gboolean is_ready;   /* the lock service has sent all its demands */
     gboolean has_sent_synced;
@@ -138,7 +137,6 @@ on_session_ready(guint64 id, GPtrArray *claims, gpointer data)
     g_autoptr(GPtrArray) entries = NULL;
 
     g_message("connected to ZooKeeper, session 0x%" G_GINT64_MODIFIER "x", id);
-    list_cache_clear(gateway->lists);
     for (guint i = 0; claims != NULL && i < claims->len; i++)
         adopt(gateway, claims->pdata[i]);
     entries = copy_entries(gateway);
@@ -292,7 +290,7 @@ on_ack(guint64 serial, gpointer data)
 }
 
 static void
-on_rows(guint64 serial, const GPtrArray *rows, gpointer data)
+on_rows(guint64 serial, const GArray *rows, gpointer data)
 {
     const Gateway *gateway = data;
 
@@ -304,7 +302,7 @@ on_list(const ClusterList *message, gpointer data)
 {
     Gateway *gateway = data;
 
-    remote_list(gateway->session, gateway->lists, message, on_rows, gateway);
+    remote_list(gateway->session, gateway->options->config->root, message, on_rows, gateway);
 }
 
 static void
@@ -312,7 +310,6 @@ on_broken(guint64 serial, guint count, gboolean failed, gpointer data)
 {
     const Gateway *gateway = data;
 
-    list_cache_clear(gateway->lists);
     service_socket_send_broken(gateway->service, serial, count, failed);
 }
 
@@ -361,7 +358,6 @@ gateway_new(const GatewayOptions *options, GError **error)
         session_new(options->config, options->credential, options->host, options->state_directory,
                     options->seen, &session_functions, gateway);
     gateway->unused = unused_new(gateway->session);
-    gateway->lists = list_cache_new();
     gateway->context = (EntryContext){
         .session = gateway->session,
         .service = gateway->service,
@@ -381,7 +377,6 @@ gateway_free(Gateway *gateway)
     g_hash_table_unref(gateway->handles);
     g_hash_table_unref(gateway->entries);
     g_clear_pointer(&gateway->unused, unused_free);
-    g_clear_pointer(&gateway->lists, list_cache_free);
     g_clear_pointer(&gateway->service, service_socket_free);
     g_free(gateway->context.host);
     g_free(gateway);

@@ -5,15 +5,13 @@
 
 #include <string.h>
 
-#include "bus-string.h"
 #include "claim.h"
 
-/* The most claims that a list has, and about how many bytes; and bytes of host names. Further ones
- * are left out. The lock service asks for one list at a time, and the connection takes twice as
- * much. */
-#define ROWS_MAX        10000
-#define ROWS_BYTES_MAX  (2UL * 1024 * 1024)
-#define HOSTS_BYTES_MAX (CLUSTER_PACKET_BYTES_MAX - 1024)
+#define HOSTS_BYTES_MAX (CLUSTER_PACKET_BYTES_MAX - 1024) /* of their names */
+
+/* How many claims a list reads at a time. The lock service asks for 256 lists at a time at most,
+ * and a renewal of the lease is carried out after the reads that are in progress. */
+#define READS_MAX 4
 
 /* How long a Break is tried again if other hosts are granted the lock meanwhile: the lock service
  * waits as long for the reply. */
@@ -21,32 +19,33 @@
 
 /* ---- lists */
 
+typedef struct List List;
+
+/* A claim of another host. */
 typedef struct {
+    List *list;
+    ClaimName name;
+    ClusterRowState state;
+    char *text; /* its data; NULL: not known */
+} Listed;
+
+struct List {
+    Session *session;
+    guint64 own; /* the id of the session */
     guint64 serial;
-    guint64 session;
-    ListCache *cache;
-    char *bucket;
-    guint32 uid;
-    gint64 begin_us;
+    char *name_path;
+    GArray *claims; /* of Listed */
+    guint n_sent;   /* reads of them */
+    guint n_read;
+    gboolean has_failed;
     RemoteRows callback;
     gpointer data;
-} List;
+};
 
-typedef struct {
-    const EngineClaim *claim;
-    ClaimName name;
-} Row;
-
-/* By name, then in the order of the claims. */
-static int
-compare_rows(gconstpointer a, gconstpointer b)
+static void
+listed_clear(gpointer data)
 {
-    const Row *first = a, *second = b;
-    int order = strcmp(first->claim->name_path, second->claim->name_path);
-
-    if (order != 0)
-        return order;
-    return claim_name_compare(&first->name, &second->name);
+    g_free(((Listed *)data)->text);
 }
 
 /* Parses the data of a claim, "MICROSECONDS HOST". */
@@ -54,113 +53,129 @@ static const char *
 parse_text(const char *text, gint64 *out_since_us)
 {
     char *end = NULL;
-    gint64 since_us = text != NULL ? g_ascii_strtoll(text, &end, 10) : 0;
+    gint64 since_us = g_ascii_strtoll(text, &end, 10);
 
     *out_since_us = MAX(since_us, 0);
     return end != NULL && *end == ' ' && engine_path_is_component(end + 1) ? end + 1 : "?";
 }
 
-/* The node of a name may have other data than a lock name, if somebody else has written them. */
-static gboolean
-is_lock_name(const char *name)
+static void
+finish_list(List *self)
 {
-    return strlen(name) <= CLUSTER_NAME_BYTES_MAX && bus_string_is_valid(name);
-}
+    g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(ClusterRow));
 
-static GVariant *
-make_row(const Row *row, gboolean is_first)
-{
-    ClusterRow out = {
-        .mode = (guint8)row->name.mode,
-        .state = is_first ? CLUSTER_ROW_HOLDS : CLUSTER_ROW_WAITS,
-        .name = row->claim->name,
-    };
+    for (guint i = 0; !self->has_failed && i < self->claims->len; i++) {
+        const Listed *claim = &g_array_index(self->claims, Listed, i);
+        ClusterRow row = {.mode = (guint8)claim->name.mode, .state = (guint8)claim->state};
 
-    out.host = parse_text(row->claim->text, &out.since_us);
-    return cluster_row_new(&out);
-}
-
-/* The sorted rows of other sessions than `own`. */
-static GPtrArray *
-make_rows(const GArray *rows, guint64 own)
-{
-    GPtrArray *made = g_ptr_array_new_with_free_func((GDestroyNotify)g_variant_unref);
-    const char *path = ""; /* of the name */
-    gsize n_bytes = 0;
-    ClaimOrder order;
-
-    claim_order_init(&order);
-    for (guint i = 0; i < rows->len && n_bytes < ROWS_BYTES_MAX; i++) {
-        const Row *row = &g_array_index(rows, Row, i);
-
-        if (strcmp(path, row->claim->name_path) != 0)
-            claim_order_init(&order);
-        path = row->claim->name_path;
-        claim_order_add(&order, &row->name);
-        if (row->name.session == own)
-            continue;
-        g_ptr_array_add(made, make_row(row, claim_order_is_first(&order, &row->name)));
-        n_bytes += g_variant_get_size(made->pdata[made->len - 1]);
+        if (claim->text == NULL)
+            continue; /* it has ended meanwhile */
+        row.host = parse_text(claim->text, &row.since_us);
+        g_array_append_val(rows, row);
     }
-    return made;
+    self->callback(self->serial, rows, self->data);
+    g_array_unref(self->claims);
+    g_free(self->name_path);
+    g_free(self);
+}
+
+static void read_claims(List *self);
+
+static void
+on_claim_read(const EngineAnswer *answer, gpointer data)
+{
+    Listed *claim = data;
+    List *self = claim->list;
+
+    self->n_read++;
+    if (answer->result == ENGINE_OK)
+        claim->text = g_strdup(answer->text);
+    else if (answer->result != ENGINE_NO_NODE)
+        self->has_failed = TRUE;
+    read_claims(self);
+}
+
+/* Reads the next ones, or finishes. */
+static void
+read_claims(List *self)
+{
+    Engine *engine = session_get_engine(self->session);
+
+    if (engine == NULL)
+        self->has_failed = TRUE;
+    while (!self->has_failed && self->n_sent < self->claims->len &&
+           self->n_sent - self->n_read < READS_MAX) {
+        Listed *claim = &g_array_index(self->claims, Listed, self->n_sent++);
+        char node[CLAIM_NAME_SIZE];
+
+        claim_name_format(&claim->name, node);
+        engine_read_claim(engine, self->name_path, node, on_claim_read, claim);
+    }
+    if (self->n_read == self->n_sent)
+        finish_list(self);
+}
+
+static int
+compare_listed(gconstpointer a, gconstpointer b)
+{
+    return claim_name_compare(&((const Listed *)a)->name, &((const Listed *)b)->name);
 }
 
 static void
-on_scanned(const EngineAnswer *answer, gpointer data)
+on_children(const EngineAnswer *answer, gpointer data)
 {
-    List *list = data;
-    g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(Row));
-    g_autoptr(GPtrArray) made = NULL;
+    List *self = data;
+    const char *const none[] = {NULL};
+    const char *const *children = answer->result == ENGINE_OK ? answer->children : none;
+    ClaimOrder order;
 
-    for (guint i = 0; answer->result == ENGINE_OK && i < answer->claims->len; i++) {
-        Row row = {.claim = answer->claims->pdata[i]};
+    claim_order_init(&order);
+    for (guint i = 0; children[i] != NULL; i++) {
+        Listed claim = {.list = self};
 
-        if (claim_name_parse(row.claim->node, &row.name) && is_lock_name(row.claim->name))
-            g_array_append_val(rows, row);
+        if (!claim_name_parse(children[i], &claim.name))
+            continue;
+        claim_order_add(&order, &claim.name);
+        if (claim.name.session != self->own)
+            g_array_append_val(self->claims, claim);
     }
-    g_array_sort(rows, compare_rows);
-    made = make_rows(rows, list->session);
-    if (answer->result == ENGINE_OK)
-        list_cache_add(list->cache, list->bucket, list->uid, made, list->begin_us,
-                       g_get_monotonic_time());
-    list->callback(list->serial, made, list->data);
-    g_free(list->bucket);
-    g_free(list);
+    g_array_sort(self->claims, compare_listed);
+    if (self->claims->len > CLUSTER_ROWS_MAX)
+        g_array_set_size(self->claims, CLUSTER_ROWS_MAX);
+    for (guint i = 0; i < self->claims->len; i++) {
+        Listed *claim = &g_array_index(self->claims, Listed, i);
+
+        claim->state =
+            claim_order_is_first(&order, &claim->name) ? CLUSTER_ROW_HOLDS : CLUSTER_ROW_WAITS;
+    }
+    read_claims(self);
 }
 
 void
 remote_list(Session *session,
-            ListCache *cache,
+            const char *root,
             const ClusterList *message,
             RemoteRows callback,
             gpointer data)
 {
-    static const EngineAnswer unreachable = {.result = ENGINE_CONNECTION_LOST};
     Engine *engine = session_get_engine(session);
-    const GPtrArray *rows =
-        list_cache_find(cache, message->bucket, message->uid, g_get_monotonic_time());
-    List *list;
+    List *self = g_new0(List, 1);
 
-    if (engine != NULL && rows != NULL) {
-        callback(message->serial, rows, data);
-        return;
-    }
-    list = g_new0(List, 1);
-    *list = (List){
+    *self = (List){
+        .session = session,
         .serial = message->serial,
-        .cache = cache,
-        .bucket = g_strdup(message->bucket),
-        .uid = message->uid,
-        .begin_us = g_get_monotonic_time(),
+        .name_path = engine_path_name(root, message->bucket, message->uid, message->name),
+        .claims = g_array_new(FALSE, FALSE, sizeof(Listed)),
         .callback = callback,
         .data = data,
     };
+    g_array_set_clear_func(self->claims, listed_clear);
     if (engine == NULL) {
-        on_scanned(&unreachable, list);
+        finish_list(self);
         return;
     }
-    list->session = session_get_id(session);
-    engine_scan(engine, message->bucket, message->uid, NULL, TRUE, ROWS_MAX, on_scanned, list);
+    self->own = session_get_id(session);
+    engine_list(engine, self->name_path, FALSE, on_children, self);
 }
 
 /* ---- breaking */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The claims of other hosts: lists them, and ends those that hold a name.
+/* The claims of other hosts on a name: lists them, and ends those that hold it.
  *
  * Each function calls back exactly once, unless the process ends before; if the engine can't be
  * reached, with nothing. */
@@ -9,14 +9,12 @@
 #pragma once
 
 #include "cluster-packet.h"
-#include "list-cache.h"
 #include "session.h"
 
-/* `serial` is that of the message, `rows` see cluster_row_read(). They are from `cache` if it has
- * them, and are added to it otherwise. */
-typedef void (*RemoteRows)(guint64 serial, const GPtrArray *rows, gpointer data);
+/* `serial` is that of the message, `rows` are of ClusterRow, at most CLUSTER_ROWS_MAX. */
+typedef void (*RemoteRows)(guint64 serial, const GArray *rows, gpointer data);
 void remote_list(Session *session,
-                 ListCache *cache,
+                 const char *root,
                  const ClusterList *message,
                  RemoteRows callback,
                  gpointer data);

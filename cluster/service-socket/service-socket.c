@@ -329,7 +329,7 @@ service_socket_send_broken(ServiceSocket *self, guint64 serial, guint32 count, g
 }
 
 void
-service_socket_send_rows(ServiceSocket *self, guint64 serial, const GPtrArray *rows)
+service_socket_send_rows(ServiceSocket *self, guint64 serial, const GArray *rows)
 {
     if (!self->is_greeted)
         return;

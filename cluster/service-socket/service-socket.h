@@ -69,4 +69,4 @@ void
 service_socket_send_broken(ServiceSocket *self, guint64 serial, guint32 count, gboolean failed);
 
 /* See cluster_packet_write_rows(). */
-void service_socket_send_rows(ServiceSocket *self, guint64 serial, const GPtrArray *rows);
+void service_socket_send_rows(ServiceSocket *self, guint64 serial, const GArray *rows);

@@ -457,7 +457,7 @@ cluster_get_info(Cluster *self, ClusterInfo *out_info)
 }
 
 guint64
-cluster_list(Cluster *self, guint32 uid, const char *bucket)
+cluster_list(Cluster *self, guint32 uid, const char *bucket, const char *name)
 {
     GByteArray *out;
 
@@ -465,7 +465,8 @@ cluster_list(Cluster *self, guint32 uid, const char *bucket)
     out = gateway_get_output(&self->gateway);
     if (out == NULL)
         return 0;
-    cluster_packet_write(out, CLUSTER_PACKET_LIST, ++self->last_serial, uid, get_name(bucket));
+    cluster_packet_write(out, CLUSTER_PACKET_LIST, ++self->last_serial, uid, get_name(bucket),
+                         name);
     return self->last_serial;
 }
 

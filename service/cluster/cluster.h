@@ -26,7 +26,7 @@
 typedef struct {
     /* Called before the core is used: sets its time, and calls cluster_check_lease(). */
     void (*tick)(gpointer data);
-    /* The reply to cluster_list(): may be called several times, until `rows->more` is 0. */
+    /* The reply to cluster_list(). */
     void (*listed)(const ClusterRows *rows, gpointer data);
     /* The reply to cluster_break(). */
     void (*broken)(const ClusterBroken *broken, gpointer data);
@@ -77,6 +77,6 @@ gint64 cluster_get_deadline_us(const Cluster *cluster);
 void cluster_get_info(Cluster *cluster, ClusterInfo *out_info);
 
 /* Send LIST and BREAK. Return the serial number of the reply, or 0 if there is no connection. */
-guint64 cluster_list(Cluster *cluster, guint32 uid, const char *bucket);
+guint64 cluster_list(Cluster *cluster, guint32 uid, const char *bucket, const char *name);
 guint64 cluster_break(
     Cluster *cluster, guint32 uid, const char *bucket, const char *name, const char *host);

@@ -66,55 +66,23 @@ append_lock_info(const LockRequest *request, gpointer data)
     note(writer, sd_bus_message_close_container(writer->message));
 }
 
-static const char *
-get_row_mode(const ClusterRow *row)
-{
-    return lock_mode_to_string(row->mode == PERMIT_SHARED ? LOCK_MODE_SHARED : LOCK_MODE_EXCLUSIVE);
-}
-
-static LockRequestState
-get_row_state(const ClusterRow *row)
-{
-    return row->state == CLUSTER_ROW_HOLDS ? LOCK_REQUEST_HELD : LOCK_REQUEST_PENDING;
-}
-
 static void
-append_rows_in_state(Writer *writer, const GPtrArray *rows, LockRequestState state)
-{
-    for (guint i = 0; rows != NULL && i < rows->len && writer->r >= 0; i++) {
-        const ClusterRow row = cluster_row_read(rows->pdata[i]);
-        g_autofree char *client_id = NULL;
-
-        if (get_row_state(&row) != state)
-            continue;
-        client_id = g_strconcat(BUS_HOST_PREFIX, row.host, NULL);
-        note(writer, sd_bus_message_append(writer->message, "(sss)", row.name, get_row_mode(&row),
-                                           client_id));
-        writer->n_bytes += strlen(row.name) + strlen(row.host) + 32;
-    }
-}
-
-static void
-append_lock_infos(Writer *writer,
-                  const LockManager *manager,
-                  const GPtrArray *rows,
-                  LockRequestState state)
+append_lock_infos(Writer *writer, const LockManager *manager, LockRequestState state)
 {
     note(writer, sd_bus_message_open_container(writer->message, 'a', "(sss)"));
     if (manager != NULL)
         lock_manager_snapshot(manager, state, append_lock_info, writer);
-    append_rows_in_state(writer, rows, state);
     if (writer->r >= 0)
         note(writer, sd_bus_message_close_container(writer->message));
 }
 
 /* [4.5] */
 static void
-append_query(Writer *writer, const LockManager *manager, const GPtrArray *rows)
+append_query(Writer *writer, const LockManager *manager)
 {
-    append_lock_infos(writer, manager, rows, LOCK_REQUEST_HELD);
+    append_lock_infos(writer, manager, LOCK_REQUEST_HELD);
     if (writer->r >= 0)
-        append_lock_infos(writer, manager, rows, LOCK_REQUEST_PENDING);
+        append_lock_infos(writer, manager, LOCK_REQUEST_PENDING);
 }
 
 static void
@@ -159,43 +127,46 @@ append_entry(const InspectEntry *entry, gpointer data)
     writer->n_bytes += ENTRY_BYTES + strlen(request->queue->name);
 }
 
-/* What is known of another host: the claim of one name, not its requests. All keys are present. */
+/* What is known of another host: its claim, not its requests. All keys are present. */
 static void
-append_row(Writer *writer, const ClusterRow *row, guint32 uid)
+append_row(Writer *writer, const ClusterRow *row, const InspectFilter *filter, guint32 uid)
 {
     const gint64 age_us = MAX(g_get_real_time() - row->since_us, 0);
-    const gboolean held = get_row_state(row) == LOCK_REQUEST_HELD;
+    const gboolean held = row->state == CLUSTER_ROW_HOLDS;
+    const LockMode mode = row->mode == PERMIT_SHARED ? LOCK_MODE_SHARED : LOCK_MODE_EXCLUSIVE;
     const guint64 none = 0;
     g_autofree char *client_id = g_strconcat(BUS_HOST_PREFIX, row->host, NULL);
 
+    if ((filter->by_state && (filter->state == LOCK_REQUEST_HELD) != held) ||
+        (filter->client_id != NULL && !g_str_equal(client_id, filter->client_id)))
+        return;
     note(writer, sd_bus_message_append(writer->message, "a{sv}", 17, "id", "t", none, "name", "s",
-                                       row->name, "mode", "s", get_row_mode(row), "state", "s",
-                                       held ? BUS_STATE_HELD : BUS_STATE_PENDING, "clientId", "s",
-                                       client_id, "token", "t", none, "why", "s", "", "age", "t",
-                                       (guint64)age_us / 1000, "pid", "u", 0u, "process", "s", "",
-                                       "app", "s", "", "uid", "u", uid, "position", "u", 0u,
-                                       "cursor", "t", G_MAXUINT64, "key", "t", none, "blockedBy",
-                                       "as", 0, "host", "s", row->host));
-    writer->n_bytes += ENTRY_BYTES + strlen(row->name);
+                                       filter->name, "mode", "s", lock_mode_to_string(mode),
+                                       "state", "s", held ? BUS_STATE_HELD : BUS_STATE_PENDING,
+                                       "clientId", "s", client_id, "token", "t", none, "why", "s",
+                                       "", "age", "t", (guint64)age_us / 1000, "pid", "u", 0u,
+                                       "process", "s", "", "app", "s", "", "uid", "u", uid,
+                                       "position", "u", 0u, "cursor", "t", G_MAXUINT64, "key", "t",
+                                       none, "blockedBy", "as", 0, "host", "s", row->host));
+    writer->n_bytes += ENTRY_BYTES + strlen(filter->name);
 }
 
 /* The rows of other hosts, which match the filter, are appended to the last page. */
 static void
-append_inspect(Writer *writer,
-               LockManager *manager,
-               const InspectFilter *filter,
-               const GPtrArray *rows,
-               guint32 uid)
+append_inspect(
+    Writer *writer, LockManager *manager, const InspectFilter *filter, GVariant *rows, guint32 uid)
 {
     gboolean more = FALSE;
+    GVariantIter iter;
+    ClusterRow row;
 
     note(writer, sd_bus_message_open_container(writer->message, 'a', "a{sv}"));
     if (manager != NULL)
         more = lock_manager_inspect(manager, filter, append_entry, writer);
-    for (guint i = 0; rows != NULL && !more && i < rows->len && writer->r >= 0; i++) {
-        const ClusterRow row = cluster_row_read(rows->pdata[i]);
-
-        append_row(writer, &row, uid);
+    if (rows != NULL && !more) {
+        g_variant_iter_init(&iter, rows);
+        while (writer->r >= 0 && cluster_row_next(&iter, &row))
+            append_row(writer, &row, filter, uid);
     }
     if (writer->r < 0)
         return;
@@ -302,10 +273,10 @@ append_resync(Writer *writer)
 /* ---- */
 
 static void
-append_list(Writer *writer, const Client *client, const LockCall *call, const GPtrArray *rows)
+append_list(Writer *writer, const Client *client, const LockCall *call, GVariant *rows)
 {
     if (call->kind == LOCK_CALL_QUERY) {
-        append_query(writer, client_find_manager(client, call), rows);
+        append_query(writer, client_find_manager(client, call));
     } else if (call->kind == LOCK_CALL_INSPECT) {
         append_inspect(writer, client_find_manager(client, call), &call->filter, rows,
                        client_get_owner(client, call).uid);
@@ -320,7 +291,7 @@ append_list(Writer *writer, const Client *client, const LockCall *call, const GP
 }
 
 void
-lists_send(Client *client, const LockCall *call, const GPtrArray *rows)
+lists_send(Client *client, const LockCall *call, GVariant *rows)
 {
     Writer writer = {
         .message = encode_new_reply(client, call),

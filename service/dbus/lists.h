@@ -9,6 +9,7 @@
 #include "bus.h"
 #include "lock-call.h"
 
-/* Replies to one of these calls. `rows` are those of other hosts (see cluster_row_read(); NULL:
- * none). If the list does not fit into a message, the reply is an error. */
-void lists_send(Client *client, const LockCall *call, const GPtrArray *rows);
+/* Replies to one of these calls. `rows` are those of other hosts on the name of Inspect (see
+ * cluster_row_next(); NULL: none). If the list does not fit into a message, the reply is an error.
+ */
+void lists_send(Client *client, const LockCall *call, GVariant *rows);

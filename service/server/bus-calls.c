@@ -20,7 +20,7 @@
 static void
 send_list(Client *client, const LockCall *call)
 {
-    if ((call->kind != LOCK_CALL_QUERY && call->kind != LOCK_CALL_INSPECT) ||
+    if (call->kind != LOCK_CALL_INSPECT ||
         cluster_calls_ask(client, call, client_get_owner(client, call).uid, 0) != CLUSTER_ASK_SENT)
         lists_send(client, call, NULL);
 }

@@ -16,39 +16,27 @@
 #include "packet-socket.h"
 #include "principal.h"
 
-/* How long a reply with a list waits, and one to Break: as long as that to a steal; how many do so
- * at a time, in total and of one user, and how many bytes of rows are kept for all of them; further
- * rows are left out. */
+/* How long a reply with a list waits, and one to Break: as long as that to a steal; how many calls
+ * the gateway is asked about at a time, in total and of one user. */
 #define LIST_PATIENCE_MS  2000
 #define BREAK_PATIENCE_MS 5000
 #define CALLS_MAX         256
 #define CALLS_OF_A_UID    64
-#define ROW_BYTES_MAX     (16UL * 1024 * 1024)
 
 G_STATIC_ASSERT(CLUSTER_HOST_BYTES_MAX == BUS_HOST_BYTES_MAX);
 
-/* A call that waits for the gateway. */
+/* A call that the gateway is asked about. When it has waited for long enough it is replied to, but
+ * counts until the gateway has answered: so that has at most CALLS_MAX of them. */
 typedef struct {
     Server *server;
-    guint64 serial; /* of LIST or BREAK; 0: LIST has not been sent */
-    guint32 uid;    /* whose bucket it is about */
+    guint64 serial; /* of LIST or BREAK */
     guint32 caller_uid;
     char *unique_name;
     LockCall *call;
-    GPtrArray *rows; /* see cluster_row_read() */
-    gsize n_bytes;   /* of `rows` */
     guint32 n_ended; /* by Break, on this host */
+    gboolean is_replied;
     guint timeout_id;
 } AskedCall;
-
-/* A list costs the engine some reads for each name, so there is one LIST at a time. Calls that come
- * meanwhile wait for the next one; those about the same bucket share it. The gateway limits how
- * often it reads (cluster/gateway/list-cache.h). */
-struct ClusterCalls {
-    GPtrArray *asked;    /* of AskedCall, owned, in the order of the calls */
-    guint64 list_serial; /* of the LIST that has not been replied to; 0: none, and no call waits */
-    gsize n_bytes;       /* of the rows of all calls */
-};
 
 /* ---- who may use a bucket */
 
@@ -142,30 +130,28 @@ asked_call_free(gpointer data)
 
     g_clear_handle_id(&asked->timeout_id, g_source_remove);
     lock_call_free(asked->call);
-    g_ptr_array_unref(asked->rows);
     g_free(asked->unique_name);
     g_free(asked);
 }
 
-/* Replies, unless the client has disconnected. Frees the call. `result` and `n_remote` are of
- * Break. */
+/* Replies, unless that has been done or the client has disconnected. `rows` (NULL: none) are of
+ * Inspect, the others of Break. */
 static void
-finish(AskedCall *asked, LockResult result, guint32 n_remote)
+reply(AskedCall *asked, GVariant *rows, LockResult result, guint32 n_remote)
 {
-    Server *server = asked->server;
-    ClusterCalls *calls = server->cluster_calls;
-    Client *client = server_find_client(server, asked->unique_name);
-    const LockReply reply = {.result = result, .n_ended = asked->n_ended + n_remote};
+    Client *client = server_find_client(asked->server, asked->unique_name);
+    const LockReply of_break = {.result = result, .n_ended = asked->n_ended + n_remote};
 
-    if (client != NULL && asked->call->kind == LOCK_CALL_BREAK)
-        notify_reply(client, &bus_channel, asked->call, &reply);
-    else if (client != NULL)
-        lists_send(client, asked->call, asked->rows);
-    calls->n_bytes -= asked->n_bytes;
-    g_ptr_array_remove(calls->asked, asked);
+    if (client == NULL || asked->is_replied)
+        return;
+    asked->is_replied = TRUE;
+    if (asked->call->kind == LOCK_CALL_BREAK)
+        notify_reply(client, &bus_channel, asked->call, &of_break);
+    else
+        lists_send(client, asked->call, rows);
 }
 
-/* At the end of the lease clock_tick() disconnects the gateway, which finishes all calls. */
+/* At the end of the lease clock_tick() disconnects the gateway, which ends all calls. */
 static gboolean
 on_timeout(gpointer data)
 {
@@ -174,75 +160,44 @@ on_timeout(gpointer data)
 
     asked->timeout_id = 0;
     clock_tick(server);
-    if (g_ptr_array_find(server->cluster_calls->asked, asked, NULL))
-        finish(asked, LOCK_RESULT_UNREACHED, 0);
+    if (g_ptr_array_find(server->cluster_calls, asked, NULL))
+        reply(asked, NULL, LOCK_RESULT_UNREACHED, 0);
     return G_SOURCE_REMOVE;
 }
 
-/* The host that the call is about. Returns FALSE if it is about this host alone. `*out_host` is
- * NULL for all other hosts. */
+/* Whether the call is about other hosts as well: a Break, or an Inspect of a name that they can
+ * have. */
 static gboolean
-get_host(const LockCall *call, const char **out_host)
+concerns_others(const LockCall *call)
 {
     const InspectFilter *filter = &call->filter;
 
-    *out_host = NULL;
-    if (call->kind == LOCK_CALL_QUERY)
-        return TRUE;
-    if (filter->by_id || filter->after == G_MAXUINT64)
+    if (filter->by_id || (filter->client_id != NULL && get_filter_host(filter) == NULL))
         return FALSE;
-    *out_host = get_filter_host(filter);
-    return filter->client_id == NULL || *out_host != NULL;
+    return call->kind == LOCK_CALL_BREAK ||
+           (filter->name != NULL && strlen(filter->name) <= CLUSTER_NAME_BYTES_MAX &&
+            (filter->prefix == NULL || g_str_has_prefix(filter->name, filter->prefix)) &&
+            filter->after != G_MAXUINT64);
 }
 
-/* Sends LIST for the first call that waits, and all that can share it. */
-static void
-send_next_list(Server *server)
+/* Returns the serial number of the answer, or 0 if the gateway can't be asked. */
+static guint64
+ask_gateway(Server *server, const LockCall *call, guint32 uid)
 {
-    ClusterCalls *calls = server->cluster_calls;
-    const AskedCall *first = NULL;
-
-    calls->list_serial = 0;
-    for (guint i = 0; i < calls->asked->len; i++) {
-        AskedCall *asked = calls->asked->pdata[i];
-
-        if (asked->serial != 0)
-            continue;
-        if (first == NULL) {
-            first = asked;
-            calls->list_serial = cluster_list(server->cluster, asked->uid, asked->call->bucket);
-        }
-        if (asked->uid == first->uid && g_str_equal(asked->call->bucket, first->call->bucket))
-            asked->serial = calls->list_serial;
-    }
-}
-
-/* Returns whether the call waits for a reply of the gateway. `*out_serial` is 0 if the gateway has
- * yet to be asked. */
-static gboolean
-ask_gateway(
-    Server *server, const LockCall *call, guint32 uid, const char *host, guint64 *out_serial)
-{
-    ClusterCalls *calls = server->cluster_calls;
-
-    *out_serial = 0;
-    if (call->kind == LOCK_CALL_BREAK) {
-        *out_serial = cluster_break(server->cluster, uid, call->bucket, call->name, host);
-        return *out_serial != 0;
-    }
-    if (calls->list_serial == 0)
-        *out_serial = calls->list_serial = cluster_list(server->cluster, uid, call->bucket);
-    return calls->list_serial != 0;
+    return call->kind == LOCK_CALL_BREAK
+               ? cluster_break(server->cluster, uid, call->bucket, call->name,
+                               get_filter_host(&call->filter))
+               : cluster_list(server->cluster, uid, call->bucket, call->filter.name);
 }
 
 static gboolean
-can_ask(const ClusterCalls *calls, guint32 caller_uid)
+can_ask(const GPtrArray *all, guint32 caller_uid)
 {
     guint n = 0;
 
-    for (guint i = 0; i < calls->asked->len; i++)
-        n += ((const AskedCall *)calls->asked->pdata[i])->caller_uid == caller_uid ? 1 : 0;
-    return n < CALLS_OF_A_UID && calls->asked->len < CALLS_MAX;
+    for (guint i = 0; i < all->len; i++)
+        n += ((const AskedCall *)all->pdata[i])->caller_uid == caller_uid ? 1 : 0;
+    return n < CALLS_OF_A_UID && all->len < CALLS_MAX;
 }
 
 ClusterAsk
@@ -250,122 +205,82 @@ cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_e
 {
     Server *server = client->server;
     const guint32 caller_uid = client->agent->principal->identity.uid;
-    const char *host;
     AskedCall *asked;
     guint64 serial;
 
-    if (!lock_call_is_clustered(call) || !get_host(call, &host))
+    if (!lock_call_is_clustered(call) || !concerns_others(call))
         return CLUSTER_ASK_NONE;
     if (server->stage != SERVER_RUNNING || !can_ask(server->cluster_calls, caller_uid) ||
-        !ask_gateway(server, call, uid, host, &serial))
+        (serial = ask_gateway(server, call, uid)) == 0)
         return CLUSTER_ASK_UNREACHED;
     asked = g_new0(AskedCall, 1);
     asked->server = server;
     asked->serial = serial;
-    asked->uid = uid;
     asked->caller_uid = caller_uid;
     asked->unique_name = g_strdup(client->unique_name);
     asked->call = lock_call_copy(call, &server->user_agent.limits);
-    asked->rows = g_ptr_array_new_with_free_func((GDestroyNotify)g_variant_unref);
     asked->n_ended = n_ended;
     asked->timeout_id = g_timeout_add(
         call->kind == LOCK_CALL_BREAK ? BREAK_PATIENCE_MS : LIST_PATIENCE_MS, on_timeout, asked);
-    g_ptr_array_add(server->cluster_calls->asked, asked);
+    g_ptr_array_add(server->cluster_calls, asked);
     return CLUSTER_ASK_SENT;
 }
 
-static gboolean
-row_matches(const LockCall *call, const ClusterRow *row)
-{
-    const InspectFilter *filter = &call->filter;
-    const char *host;
-
-    if (call->kind == LOCK_CALL_QUERY)
-        return TRUE;
-    if (filter->by_state &&
-        (filter->state == LOCK_REQUEST_HELD) != (row->state == CLUSTER_ROW_HOLDS))
-        return FALSE;
-    if (get_host(call, &host) && host != NULL && !g_str_equal(row->host, host))
-        return FALSE;
-    if (filter->name != NULL && !g_str_equal(row->name, filter->name))
-        return FALSE;
-    return filter->prefix == NULL || g_str_has_prefix(row->name, filter->prefix);
-}
-
+/* The gateway has answered. A serial number that is not known is of an earlier connection. */
 static void
-add_rows(AskedCall *asked, const ClusterRows *rows)
+finish(Server *server,
+       guint64 serial,
+       gboolean is_break,
+       GVariant *rows,
+       LockResult result,
+       guint32 n_remote)
 {
-    gsize *n_bytes = &asked->server->cluster_calls->n_bytes;
+    GPtrArray *all = server->cluster_calls;
 
-    for (gsize i = 0; i < g_variant_n_children(rows->rows); i++) {
-        g_autoptr(GVariant) child = g_variant_get_child_value(rows->rows, i);
-        const ClusterRow row = cluster_row_read(child);
-        const gsize size = cluster_row_get_memory(child);
+    for (guint i = 0; i < all->len; i++) {
+        AskedCall *asked = all->pdata[i];
 
-        if (!row_matches(asked->call, &row) || *n_bytes + size > ROW_BYTES_MAX)
+        if (asked->serial != serial || (asked->call->kind == LOCK_CALL_BREAK) != is_break)
             continue;
-        asked->n_bytes += size;
-        *n_bytes += size;
-        /* The child would keep the whole packet. */
-        g_ptr_array_add(asked->rows, cluster_row_new(&row));
+        reply(asked, rows, result, n_remote);
+        g_ptr_array_remove(all, asked);
+        return;
     }
 }
 
 static void
 on_listed(const ClusterRows *rows, gpointer data)
 {
-    Server *server = data;
-    const ClusterCalls *calls = server->cluster_calls;
-    guint i = 0;
-
-    if (rows->serial == 0)
-        return;
-    while (i < calls->asked->len) {
-        AskedCall *asked = calls->asked->pdata[i];
-        gboolean is_for = asked->serial == rows->serial && asked->call->kind != LOCK_CALL_BREAK;
-
-        if (is_for)
-            add_rows(asked, rows);
-        if (is_for && !rows->more)
-            finish(asked, LOCK_RESULT_OK, 0);
-        else
-            i++;
-    }
-    if (rows->serial == calls->list_serial && !rows->more)
-        send_next_list(server);
+    finish(data, rows->serial, FALSE, rows->rows, LOCK_RESULT_OK, 0);
 }
 
 static void
 on_broken(const ClusterBroken *broken, gpointer data)
 {
-    const GPtrArray *all = ((Server *)data)->cluster_calls->asked;
-
-    for (guint i = 0; i < all->len; i++) {
-        AskedCall *asked = all->pdata[i];
-
-        if (asked->serial == broken->serial && asked->call->kind == LOCK_CALL_BREAK) {
-            finish(asked, broken->failed ? LOCK_RESULT_UNREACHED : LOCK_RESULT_OK, broken->count);
-            return;
-        }
-    }
+    finish(data, broken->serial, TRUE, NULL,
+           broken->failed ? LOCK_RESULT_UNREACHED : LOCK_RESULT_OK, broken->count);
 }
 
 void
 cluster_calls_finish_all(Server *server)
 {
+    GPtrArray *all;
+
     if (server->cluster == NULL)
         return;
-    while (server->cluster_calls->asked->len > 0)
-        finish(server->cluster_calls->asked->pdata[0], LOCK_RESULT_UNREACHED, 0);
+    all = server->cluster_calls;
+    while (all->len > 0) {
+        AskedCall *asked = all->pdata[0];
+
+        reply(asked, NULL, LOCK_RESULT_UNREACHED, 0);
+        g_ptr_array_remove(all, asked);
+    }
 }
 
 static void
 on_disconnected(gpointer data)
 {
-    Server *server = data;
-
-    server->cluster_calls->list_serial = 0;
-    cluster_calls_finish_all(server);
+    cluster_calls_finish_all(data);
 }
 
 void
@@ -426,8 +341,7 @@ cluster_calls_get_info(const Server *server, ClusterInfo *out_info)
 void
 cluster_calls_init(Server *server, ClusterConfig *config, const char *socket_path)
 {
-    server->cluster_calls = g_new0(ClusterCalls, 1);
-    server->cluster_calls->asked = g_ptr_array_new_with_free_func(asked_call_free);
+    server->cluster_calls = g_ptr_array_new_with_free_func(asked_call_free);
     server->cluster = cluster_new(server, config, socket_path, &functions, server);
 }
 
@@ -436,7 +350,6 @@ cluster_calls_fini(Server *server)
 {
     if (server->cluster == NULL)
         return;
-    g_ptr_array_unref(server->cluster_calls->asked);
-    g_clear_pointer(&server->cluster_calls, g_free);
+    g_clear_pointer(&server->cluster_calls, g_ptr_array_unref);
     g_clear_pointer(&server->cluster, cluster_free);
 }

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* Calls about buckets of a cluster: who may make them, and those whose replies contain what other
- * hosts hold. A reply to Query, Inspect or Break waits for the gateway for a bounded time. If that
- * does not reply, a list is of this host alone, and Break is LOCK_RESULT_UNREACHED. */
+ * hosts hold. A reply to Break, or to Inspect of a name, waits for the gateway for a bounded time.
+ * If that does not answer, a list is of this host alone, and Break is LOCK_RESULT_UNREACHED. */
 
 #pragma once
 
@@ -26,7 +26,7 @@ typedef enum {
     CLUSTER_ASK_UNREACHED, /* the gateway can't be asked */
 } ClusterAsk;
 
-/* Sends a Query, Inspect or Break of `uid`'s bucket to the other hosts. `n_ended` is the number of
+/* Asks the other hosts about an Inspect or Break of `uid`'s bucket. `n_ended` is the number of
  * locks that Break has ended on this host. */
 ClusterAsk cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_ended);
 

@@ -21,7 +21,6 @@
 typedef struct Admission Admission;
 typedef struct Bus Bus;
 typedef struct Cluster Cluster;
-typedef struct ClusterCalls ClusterCalls;
 typedef struct FlowControl FlowControl;
 typedef struct Lifecycle Lifecycle;
 typedef struct Ownership Ownership;
@@ -58,9 +57,9 @@ struct Server {
     Lifecycle *lifecycle; /* these: of server/ */
     Ownership *ownership;
     Watches *watches;
-    ClusterCalls *cluster_calls; /* NULL if `cluster` is */
-    Sleep *sleep;                /* NULL if `cluster` is */
-    GSource *scheduler;          /* see scheduler.h */
+    GPtrArray *cluster_calls; /* of server/cluster-calls.c; NULL if `cluster` is */
+    Sleep *sleep;             /* NULL if `cluster` is */
+    GSource *scheduler;       /* see scheduler.h */
     GSource *bus_source;
 
     void (*client_free)(Client *client); /* frees the data of higher layers */

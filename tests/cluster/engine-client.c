@@ -148,6 +148,8 @@ run_name_command(char **words, gpointer id)
         engine_list(engine, words[2], number(words[3]) != 0, on_answer, id);
     } else if (g_str_equal(command, "watch")) {
         engine_watch_claim(engine, words[2], words[3], on_answer, id);
+    } else if (g_str_equal(command, "read")) {
+        engine_read_claim(engine, words[2], words[3], on_answer, id);
     } else if (g_str_equal(command, "grant")) {
         engine_grant(engine, words[2], words[3], words[4], number(words[5]), on_answer, id);
     } else if (g_str_equal(command, "steal")) {

@@ -66,7 +66,7 @@ on_ack(guint64 serial, gpointer data)
 static void
 on_list(const ClusterList *message, gpointer data)
 {
-    record(data, "list %u %s", (guint)message->serial, message->bucket);
+    record(data, "list %u %s/%s", (guint)message->serial, message->bucket, message->name);
 }
 
 static void
@@ -221,10 +221,10 @@ test_packets(Fixture *fixture, gconstpointer data)
                          PERMIT_SHARED, PERMIT_NONE, UNDECIDED_NONE, FALSE, 1, "render", "x");
     cluster_packet_write(bytes, CLUSTER_PACKET_READY);
     cluster_packet_write(bytes, CLUSTER_PACKET_ACK, (guint64)3);
-    cluster_packet_write(bytes, CLUSTER_PACKET_LIST, (guint64)4, 1000, "render");
+    cluster_packet_write(bytes, CLUSTER_PACKET_LIST, (guint64)4, 1000, "render", "x");
     cluster_packet_write(bytes, CLUSTER_PACKET_BREAK, (guint64)5, 1000, "render", "x", "e-1");
     send_all(fd, bytes);
-    expect(fixture, "hello\ndemand 9 render/x\nready\nack 3\nlist 4 render\n"
+    expect(fixture, "hello\ndemand 9 render/x\nready\nack 3\nlist 4 render/x\n"
                     "break x e-1\n");
     g_assert_true(service_socket_is_connected(fixture->socket));
     permit = receive(fd);
@@ -244,7 +244,7 @@ test_send(Fixture *fixture, gconstpointer data)
         CLUSTER_PACKET_BUSY,  CLUSTER_PACKET_GONE,   CLUSTER_PACKET_ROWS,  CLUSTER_PACKET_SYNCED,
         CLUSTER_PACKET_STATE, CLUSTER_PACKET_BROKEN,
     };
-    g_autoptr(GPtrArray) rows = g_ptr_array_new();
+    g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(ClusterRow));
     ServiceSocket *socket = fixture->socket;
     int fd;
 

@@ -1,19 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Buckets of a cluster: which users may use them, mistakes in the configuration, and what Query,
-Inspect and Break do with locks of other machines."""
+"""Buckets of a cluster: which users may use them, mistakes in the configuration, and what Query, Inspect and Break do
+with locks of other machines."""
 
 import os
 import time
 
 import clusterpackets as packets
 from buses import can_be_others
-from calls import BREAK_TYPES, FILTER_TYPES, other_path, variants
+from calls import BREAK_TYPES, FILTER_TYPES, LOCKS, SERVICE, bucket_path, other_path, variants
 from clustercase import BUCKET, CONFIG, Call, ClusterCase
 from harness import GLib, main, wait_for
 from packetclient import SYNC
-from rawbus import lock_call
+from rawbus import method_call
 from sandboxcase import Sandboxes
 
 NOBODY = 65534
@@ -122,43 +122,65 @@ Groups=nogroup
         nobody.request('x', BUCKET)
         gateway.greet()
         path = other_path(BUCKET, uid=NOBODY)
-        query = Call(root, 'Query', path=path)
-        asked = gateway.take(packets.List, uid=NOBODY, bucket='farm')
-        gateway.send(packets.rows(asked.serial))
-        self.assertEqual(query.result(), ([], [('x', 'exclusive', nobody.name)]))
+        self.assertEqual(root.query(path), ([], [('x', 'exclusive', nobody.name)]))
+        found = inspect(root, path=path)
+        gateway.send(packets.rows(gateway.take(packets.List, uid=NOBODY, bucket='farm').serial, HELD))
+        self.assertEqual([(entry['clientId'], entry['uid']) for entry in found.result()[0]],
+                         [(nobody.name, NOBODY), ('host:node1', NOBODY)])
         self.assert_error('NotSupported', root.query, other_path('cluster:far', uid=NOBODY))
         self.assert_error('NotSupported', root.query, other_path(BUCKET, app='org.example.App'))
 
 
-def inspect(client, **kw):
-    return Call(client, 'Inspect', GLib.Variant('(a{sv})', (variants(FILTER_TYPES, kw),)))
+def inspect_body(name, **kw):
+    return GLib.Variant('(a{sv})', (variants(FILTER_TYPES, {'name': name, **kw}),))
+
+
+def inspect(client, name='x', path=None, **kw):
+    return Call(client, 'Inspect', inspect_body(name, **kw), path=path)
+
+
+def message(member, body):
+    """A message, for a client that doesn't read the reply."""
+    return method_call(SERVICE, bucket_path(BUCKET), LOCKS, member, body)
 
 
 def break_locks(client, name, **kw):
     return Call(client, 'Break', GLib.Variant('(sa{sv})', (name, variants(BREAK_TYPES, kw))))
 
 
-HELD = packets.row(packets.EXCLUSIVE, packets.HOLDS, 'node1', 'y', 1)
-SHARES = packets.row(packets.SHARED, packets.HOLDS, 'node2', 'z', 2)
-WAITS = packets.row(packets.EXCLUSIVE, packets.WAITS, 'node2', 'x', 3)
+HELD = packets.row(packets.EXCLUSIVE, packets.HOLDS, 'node1', 1)
+SHARES = packets.row(packets.SHARED, packets.HOLDS, 'node2', 2)
+WAITS = packets.row(packets.EXCLUSIVE, packets.WAITS, 'node2', 3)
+
+LISTS_OF_A_UID = 64
 
 
 class OtherHosts(ClusterCase):
-    def test_query(self):
+    def answer(self, gateway, *rows):
+        """Answers the next LIST."""
+        gateway.send(packets.rows(gateway.take(packets.List).serial, *rows))
+
+    def lists(self, gateway):
+        """Those that weblocksd has sent by now."""
+        serial = gateway.lease()
+        wait_for(lambda: packets.Ack(serial) in gateway.packets, what='ACK')
+        return [packet for packet in gateway.packets if isinstance(packet, packets.List)]
+
+    def test_whole_bucket(self):
+        """It is listed of this host alone, at once: the gateway is not asked."""
         gateway, client, _, _ = self.hold()
-        query = Call(client, 'Query')
-        asked = gateway.take(packets.List, uid=os.getuid(), bucket='farm')
-        gateway.send(packets.rows(asked.serial, HELD, more=True))
-        gateway.send(packets.rows(asked.serial, SHARES, WAITS))
-        self.assertEqual(query.result(), (
-            [('x', 'exclusive', client.name), ('y', 'exclusive', 'host:node1'),
-             ('z', 'shared', 'host:node2')],
-            [('x', 'exclusive', 'host:node2')]))
+        self.assertEqual(client.query(BUCKET), ([('x', 'exclusive', client.name)], []))
+        for kw in ({}, {'prefix': 'x'}, {'state': 'held'}, {'limit': 1}):
+            [entry], more = client.inspect(BUCKET, **kw)
+            self.assertEqual((entry['clientId'], more), (client.name, False))
+        self.assertEqual(client.inspect(BUCKET, clientId='host:node1'), ([], False))
+        self.assertEqual(self.lists(gateway), [])
 
     def test_inspect(self):
         gateway, client, id_, _ = self.hold()
         found = inspect(client)
-        gateway.send(packets.rows(gateway.take(packets.List).serial, HELD, WAITS))
+        asked = gateway.take(packets.List, uid=os.getuid(), bucket='farm', name='x')
+        gateway.send(packets.rows(asked.serial, HELD, WAITS))
         (own, other, waits), more = found.result()
         self.assertFalse(more)
         self.assertEqual((own['id'], own['clientId'], own['state']), (id_, client.name, 'held'))
@@ -167,51 +189,58 @@ class OtherHosts(ClusterCase):
         self.assertEqual([(entry['name'], entry['mode'], entry['state'], entry['clientId'], entry['host'],
                            entry['id'], entry['token'], entry['uid'], entry['blockedBy'])
                           for entry in (other, waits)],
-                         [('y', 'exclusive', 'held', 'host:node1', 'node1', 0, 0, os.getuid(), []),
+                         [('x', 'exclusive', 'held', 'host:node1', 'node1', 0, 0, os.getuid(), []),
                           ('x', 'exclusive', 'pending', 'host:node2', 'node2', 0, 0, os.getuid(), [])])
         self.assertGreater(other['age'], 0)
 
     def test_filters(self):
         gateway, client, _, _ = self.hold()
-        for kw, hosts in (({'name': 'y'}, ['node1']), ({'prefix': ''}, ['node1', 'node2', 'node2']),
+        for kw, hosts in (({'name': 'y'}, ['node1', 'node2', 'node2']), ({'name': ''}, ['node1', 'node2', 'node2']),
+                          ({'name': 'x' * 4096}, ['node1', 'node2', 'node2']),
+                          ({'prefix': ''}, ['node1', 'node2', 'node2']), ({'prefix': 'x'}, ['node1', 'node2', 'node2']),
                           ({'state': 'held'}, ['node1', 'node2']), ({'state': 'pending'}, ['node2']),
-                          ({'clientId': 'host:node2'}, ['node2', 'node2']),
+                          ({'clientId': 'host:node2'}, ['node2', 'node2']), ({'clientId': 'host:'}, []),
                           ({'clientId': 'host:node3'}, []), ({'limit': 1}, ['node1', 'node2', 'node2'])):
             with self.subTest(kw):
                 found = inspect(client, **kw)
-                gateway.send(packets.rows(gateway.take(packets.List).serial, HELD, SHARES, WAITS))
+                self.answer(gateway, HELD, SHARES, WAITS)
                 self.assertEqual([entry['host'] for entry in found.result()[0] if 'host' in entry], hosts)
         # Only locks of this host can match, so the others are not asked.
-        for kw in ({'clientId': client.name}, {'id': 1}, {'after': 2 ** 64 - 1}):
-            self.assertEqual([entry for entry in client.inspect(BUCKET, **kw)[0] if 'host' in entry], [])
+        for kw in ({'clientId': client.name}, {'id': 1}, {'after': 2 ** 64 - 1}, {'prefix': 'y'},
+                   {'name': 'x' * 4097}):
+            found, _ = client.inspect(BUCKET, **{'name': 'x', **kw})
+            self.assertEqual([entry for entry in found if 'host' in entry], [])
+            self.assertEqual(self.lists(gateway), [])
 
     def test_pages(self):
         """Other hosts are on the last page."""
         gateway, client, _, _ = self.hold()
         client.request('x', BUCKET)
         first = inspect(client, limit=1)
-        gateway.send(packets.rows(gateway.take(packets.List).serial, HELD))
+        self.answer(gateway, HELD)
         [entry], more = first.result()
         self.assertTrue(more)
         last = inspect(client, limit=1, after=entry['cursor'])
-        gateway.send(packets.rows(gateway.take(packets.List).serial, HELD))
+        self.answer(gateway, HELD)
         entries, more = last.result()
         self.assertEqual([entry['clientId'] for entry in entries], [client.name, 'host:node1'])
         self.assertFalse(more)
 
+    def assert_this_host(self, client, found):
+        self.assertEqual([entry['clientId'] for entry in found.result()[0]], [client.name])
+
     def test_no_reply(self):
         """After a while, or when the gateway ends, the reply has only this host's locks."""
         gateway, client, _, _ = self.hold()
-        local = ([('x', 'exclusive', client.name)], [])
-        query = Call(client, 'Query')
+        found = inspect(client)
         serial = gateway.take(packets.List).serial
-        self.assertEqual(query.result(), local)
+        self.assert_this_host(client, found)
         gateway.send(packets.rows(serial, HELD))  # too late
-        query = Call(client, 'Query')
-        gateway.send(packets.rows(gateway.take(packets.List).serial, HELD, more=True))
+        found = inspect(client)
+        gateway.take(packets.List)
         gateway.close()
-        self.assertEqual(query.result()[0][1:], [('y', 'exclusive', 'host:node1')])
-        self.assertEqual(client.query(BUCKET), local)
+        self.assert_this_host(client, found)
+        self.assert_this_host(client, inspect(client))
 
     def test_no_reply_and_no_lease(self):
         """A call has waited for long enough, and the lease ends while its reply is being made."""
@@ -219,7 +248,7 @@ class OtherHosts(ClusterCase):
         busy = self.socket_client()
         gateway.lease(2.3)
         end = time.monotonic() + 2.3
-        query = Call(client, 'Query')
+        found = inspect(client)
         gateway.take(packets.List)
         wait_for(lambda: time.monotonic() > end - 0.4, what='time')
         self.current.pause()
@@ -229,52 +258,24 @@ class OtherHosts(ClusterCase):
         wait_for(lambda: time.monotonic() > end - 0.006, what='time', every=0.001)
         self.current.resume()
         client.wait_released(held, 'lost')
-        query.result()
+        found.result()
 
-    def test_one_list_at_a_time(self):
-        """Calls that come while a list is under way share the next one, which begins after them."""
-        if not can_be_others():
-            self.skipTest('needs root, to look at the locks of another user')
+    def test_lists_of_one_user(self):
+        """A user can have 64 of them, also when they have waited for long enough and been replied to: so the
+        gateway has no more to do. Another user's lists are asked for meanwhile."""
         gateway, client, _, _ = self.hold()
-        root, nobodys = self.client(), other_path(BUCKET, uid=NOBODY)
-        other = ('y', 'exclusive', 'host:node1')
-        root.query()  # from now on its calls are not deferred
-
-        def lists():
-            serial = gateway.lease()
-            wait_for(lambda: packets.Ack(serial) in gateway.packets, what='ACK')
-            return [packet for packet in gateway.packets if isinstance(packet, packets.List)]
-
-        first = Call(client, 'Query')
-        asked = gateway.take(packets.List, uid=os.getuid())
-        of_nobody = [Call(root, 'Query', path=nobodys)]
-        root.sync()
-        later = [Call(client, 'Query'), Call(root, 'Query'), inspect(client)]
-        client.sync()
-        root.sync()
-        self.assertEqual(lists(), [])
-        gateway.send(packets.rows(asked.serial))
-        self.assertEqual(first.result()[0], [('x', 'exclusive', client.name)])
-        asked = gateway.take(packets.List, uid=NOBODY)
-        of_nobody.append(Call(client, 'Query', path=nobodys))
-        client.sync()
-        self.assertEqual(lists(), [])
-        gateway.send(packets.rows(asked.serial))
-        self.assertEqual(of_nobody[0].result(), ([], []))
-        asked = gateway.take(packets.List, uid=os.getuid())
-        self.assertEqual(lists(), [])
-        gateway.send(packets.rows(asked.serial, HELD, more=True))
-        self.assertEqual(lists(), [])
-        gateway.send(packets.rows(asked.serial))
-        for call in later[:2]:
-            self.assertEqual(call.result()[0], [('x', 'exclusive', client.name), other])
-        self.assertEqual([entry['name'] for entry in later[2].result()[0]], ['x', 'y'])
-        gateway.send(packets.rows(gateway.take(packets.List, uid=NOBODY).serial, HELD))
-        self.assertEqual(of_nobody[1].result()[0], [other])
-        self.assertEqual(lists(), [])
-        again = Call(client, 'Query')
-        gateway.send(packets.rows(gateway.take(packets.List, uid=os.getuid()).serial))
-        self.assertEqual(again.result(), first.result())
+        nobody = self.other_uid_client(NOBODY)
+        for _ in range(2):
+            calls = [inspect(client, name=f'{number}') for number in range(LISTS_OF_A_UID + 1)]
+            for call in calls:
+                self.assertEqual(call.result(), ([], False))
+            self.assertEqual(len(self.lists(gateway)), LISTS_OF_A_UID)
+        nobody.send(message('Inspect', inspect_body('x')))
+        wait_for(lambda: any(one.uid == NOBODY for one in self.lists(gateway)), what='LIST of another user')
+        gateway.send(packets.rows(gateway.take(packets.List).serial))
+        found = inspect(client, name='y')
+        gateway.send(packets.rows(gateway.take(packets.List, name='y').serial, HELD))
+        self.assertEqual([entry['host'] for entry in found.result()[0]], ['node1'])
 
     def test_calls_of_one_user(self):
         """A user can't prevent another's calls from waiting for the other hosts."""
@@ -283,23 +284,23 @@ class OtherHosts(ClusterCase):
         for _ in range(256):
             break_locks(client, 'y')
         client.sync()
-        nobody.send(lock_call('Query', None, BUCKET))
-        gateway.take(packets.List, uid=NOBODY)
+        nobody.send(message('Break', GLib.Variant('(sa{sv})', ('x', {}))))
+        gateway.take(packets.Break, uid=NOBODY)
 
     def test_other_calls_go_on(self):
         gateway, client, id_, _ = self.hold()
-        query = Call(client, 'Query')
+        found = inspect(client)
         serial = gateway.take(packets.List).serial
         client.release(id_, BUCKET)
         self.assertNotEqual(client.request('z', 'default')[1], 0)
-        self.assertEqual(query.replies, [])
+        self.assertEqual(found.replies, [])
         gateway.send(packets.rows(serial))
-        self.assertEqual(query.result(), ([], []))
+        self.assertEqual(found.result(), ([], False))
 
     def test_caller_disconnects(self):
         gateway, _, _, _ = self.hold()
         other = self.raw_client()
-        other.send(lock_call('Query', None, BUCKET))
+        other.send(message('Inspect', inspect_body('x')))
         serial = gateway.take(packets.List).serial
         other.close()
         self.wait_gone(other.name)
@@ -308,12 +309,12 @@ class OtherHosts(ClusterCase):
 
     def test_shutdown(self):
         gateway, client, _, _ = self.hold()
-        query = Call(client, 'Query')
+        found = inspect(client)
         gateway.take(packets.List)
         broken = break_locks(client, 'y')
         gateway.take(packets.Break)
         self.assertEqual(self.current.stop(), 0)
-        self.assertEqual(query.result(), ([('x', 'exclusive', client.name)], []))
+        self.assert_this_host(client, found)
         self.assert_error('Unavailable', broken.result)
 
     def test_break(self):
@@ -358,8 +359,7 @@ class OtherHosts(ClusterCase):
         gateway, client, _, _ = self.hold()
         host = 'h' * 255
         found = inspect(client, clientId=f'host:{host}')
-        gateway.send(packets.rows(gateway.take(packets.List).serial, HELD,
-                                  packets.row(packets.EXCLUSIVE, packets.HOLDS, host, 'y', 1)))
+        self.answer(gateway, HELD, packets.row(packets.EXCLUSIVE, packets.HOLDS, host, 1))
         self.assertEqual([entry['host'] for entry in found.result()[0]], [host])
 
     def test_break_not_replied_to(self):

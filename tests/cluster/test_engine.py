@@ -211,6 +211,16 @@ class Operations(EngineCase):
         self.assertEqual(len(one.ask('scan', '', -1, '', 0, 3).listed), 3)
         self.assertEqual(one.ask('scan', 'none', -1, '', 0, 3).listed, [])
 
+    def test_read(self):
+        """The data of a claim, without a watch."""
+        one = self.client().joined()
+        path = self.name_path(one)
+        claim = one.claim(path, text='5 alpha')
+        self.assertEqual(self.assert_ok(one.ask('read', path, claim)).text, '5 alpha')
+        self.assert_ok(one.ask('delete', path, claim))
+        self.assert_result('NO_NODE', one.ask('read', path, claim))
+        self.assertEqual(one.changes, [])
+
     def test_a_renewal_waits_for_few_reads(self):
         """While a scan is in progress, it is carried out after 64 reads at most."""
         one = self.client(timeout_ms=40000).joined()
@@ -318,6 +328,7 @@ class Sessions(EngineCase):
         self.addCleanup(server.resume)
         asked = [one.send('renew'), one.send('list', path, 1), one.send('join', 'alpha', ''),
                  one.send('ensure', 'builds', 1, 'x'), one.send('scan', '', -1, '', 1, 9),
+                 one.send('read', path, 'none'),
                  one.send('steal', path, 'one', 0, '', one.prefix() + '1', '')]
         one.send('free', 1)
         one.wait_for(lambda: one.is_freed)

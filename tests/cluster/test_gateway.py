@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A gateway with a real server, while the test is weblocksd: the reasons why a host can use no lock, and how
-often the gateway reads the claims of other hosts."""
+"""A gateway with a real server, while the test is weblocksd: the reasons why a host can use no lock, and the claims
+of other hosts."""
 
 import base64
 import configparser
@@ -28,6 +28,7 @@ from harness import wait_for
 # Nothing listens there.
 NOWHERE = '127.0.0.1:1'
 STATES = ('off', 'connecting', 'active', 'suspect', 'lost')
+ROWS_MAX = 1000
 
 
 class Service:
@@ -42,8 +43,7 @@ class Service:
         self.states = []
         self.deadline = 0
         self.n_permits = 0
-        self.n_rows = {}  # of each list
-        self.complete = set()
+        self.rows = {}  # of each list
         self.broken = {}
         self.serials = itertools.count(1)
 
@@ -56,9 +56,7 @@ class Service:
         kind, members = packets.unpack(data)
         self.n_permits += kind == packets.PERMIT
         if kind == packets.ROWS:
-            serial, more, rows = members
-            self.n_rows[serial] = self.n_rows.get(serial, 0) + len(rows)
-            self.complete.update([] if more else [serial])
+            serial, self.rows[serial] = members[0], members[1]
         if kind == packets.BROKEN:
             serial, count, failed = members
             self.broken[serial] = -1 if failed else count
@@ -88,27 +86,23 @@ class Service:
         self.wait_for(lambda: (state, reason) in self.states, f'{state} {reason}')
         return before + self.states[:self.states.index((state, reason))]
 
-    def send_list(self):
-        """Asks for the rows that others have in the bucket. Returns the serial number of the reply."""
+    def send_list(self, name):
+        """Asks for the claims of others. Returns the serial number of the reply."""
         serial = next(self.serials)
-        self.socket.sendall(packets.list_(serial, 'farm', os.getuid()))
+        self.socket.sendall(packets.list_(serial, name, 'farm', os.getuid()))
         return serial
 
     def wait_for_list(self, serial):
-        """Returns the number of rows."""
-        self.wait_for(lambda: serial in self.complete, 'list')
-        return self.n_rows[serial]
+        self.wait_for(lambda: serial in self.rows, 'list')
+        return self.rows[serial]
 
-    def list(self):
-        return self.wait_for_list(self.send_list())
+    def list(self, name):
+        return self.wait_for_list(self.send_list(name))
 
     def send_break(self, name):
         serial = next(self.serials)
         self.socket.sendall(packets.break_(serial, name, bucket='farm', uid=os.getuid()))
         return serial
-
-    def break_(self, name):
-        return self.wait_for_break(self.send_break(name))
 
     def wait_for_break(self, serial):
         self.wait_for(lambda: serial in self.broken, 'reply to a break')
@@ -349,34 +343,56 @@ class Breaks(GatewayCase):
 
 
 class Lists(GatewayCase):
-    N_NAMES = 300
-    # How long the server is stopped while the list is read: it is used again for four times as long, and 20 calls
-    # must end in that time.
-    READING_S = 1
+    def setUp(self):
+        super().setUp()
+        self.other = self.engine(timeout_ms=40000).joined('beta')
+        _, self.service = self.start(timeout=40)
+        self.service.wait_for_state('active')
 
-    def test_used_again(self):
-        """A list that took long to read is used again: the servers are not read at each call."""
-        other = self.engine(timeout_ms=40000).joined('beta')
-        for number in range(self.N_NAMES):
-            self.assertEqual(other.ask('ensure', 'farm', os.getuid(), str(number)).result, 'OK')
-            other.claim(name_path(self.root, 'farm', os.getuid(), str(number)), text='5 beta')
-        _, service = self.start(timeout=40)
-        service.wait_for_state('active')
+    def claims(self, name, count, mode='e'):
+        """Makes claims of so many hosts. Returns their nodes."""
+        self.assertEqual(self.other.ask('ensure', 'farm', os.getuid(), name).result, 'OK')
+        path = name_path(self.root, 'farm', os.getuid(), name)
+        sent = [self.other.send('create', path, f'{mode}-{number:016x}-00000001-', f'{number} h{number}')
+                for number in range(1, count + 1)]
+        return path, [self.other.answer(one).node for one in sent]
+
+    def test_order(self):
+        """The claims of other hosts on this name, in the order of the claims; others are not read."""
+        path, nodes = self.claims('a', 3)
+        self.claims('b', 200)
         before = self.server.n_received()
-        self.server.pause()
-        serial = service.send_list()
-        time.sleep(self.READING_S)
-        self.server.resume()
-        self.assertEqual(service.wait_for_list(serial), self.N_NAMES)
-        n_reads = self.server.n_received() - before
-        self.assertGreater(n_reads, 3 * self.N_NAMES)
-        before += n_reads
-        for _ in range(20):
-            self.assertEqual(service.list(), self.N_NAMES)
-        self.assertLess(self.server.n_received() - before, n_reads)
-        # What this host has changed is seen.
-        self.assertEqual(service.break_('0'), 1)
-        self.assertEqual(service.list(), self.N_NAMES - 1)
+        self.assertEqual(self.service.list('a'), [(packets.EXCLUSIVE, packets.HOLDS, 1, 'h1'),
+                                                  (packets.EXCLUSIVE, packets.WAITS, 2, 'h2'),
+                                                  (packets.EXCLUSIVE, packets.WAITS, 3, 'h3')])
+        # The name's children, and three claims; the rest is room for what keeps the sessions alive.
+        self.assertLess(self.server.n_received() - before, 50)
+        self.assertEqual(self.other.ask('delete', path, nodes[0]).result, 'OK')
+        self.assertEqual(self.service.list('a'), [(packets.EXCLUSIVE, packets.HOLDS, 2, 'h2'),
+                                                  (packets.EXCLUSIVE, packets.WAITS, 3, 'h3')])
+        self.assertEqual(self.service.list('c'), [])
+
+    def test_many(self):
+        """The first 1,000 of them."""
+        self.claims('a', ROWS_MAX + 1, 's')
+        self.assertEqual(self.service.list('a'), [(packets.SHARED, packets.HOLDS, number, f'h{number}')
+                                                  for number in range(1, ROWS_MAX + 1)])
+
+    def test_lists_at_once(self):
+        """The lease is renewed while they are read."""
+        self.claims('a', 100)
+        self.service.hold(1, 'held')
+        before, end = self.service.deadline, time.monotonic() + PATIENCE
+        while self.service.deadline == before:
+            self.assertLess(time.monotonic(), end, 'the lease was not renewed')
+            for serial in [self.service.send_list('a') for _ in range(20)]:
+                self.assertEqual(len(self.service.wait_for_list(serial)), 100)
+
+    def test_no_servers(self):
+        """An empty reply, soon."""
+        self.claims('a', 3)
+        self.server.kill()
+        self.assertEqual(self.service.list('a'), [])
 
 
 if __name__ == '__main__':

@@ -68,7 +68,7 @@ class Demo:
         """Requests the lock, and waits until the host of its holder has seen that: between hosts there is no other
         order."""
         request, _ = self.request(name)
-        wait_for(lambda: f'host:{name}' in [client for _, _, client in self.clients[holder].query(BUCKET)[1]],
+        wait_for(lambda: name in [entry.get('host') for entry in self.clients[holder].inspect(BUCKET, name=LOCK)[0]],
                  what=f'request of {name} on {holder}')
         return request
 
@@ -89,7 +89,7 @@ class Demo:
         line(f'alpha requests it: granted, fencing token {token}')
         waiting = {name: self.request_behind('alpha', name) for name in ('beta', 'gamma')}
         line('beta and gamma request it: pending')
-        self.show('gamma', 'list', '--bucket', BUCKET)
+        self.show('gamma', 'list', '--bucket', BUCKET, LOCK)
         released = time.monotonic()
         self.clients['alpha'].release(held, BUCKET)
         token, at = self.wait_granted('beta', waiting['beta'])

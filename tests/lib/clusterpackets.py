@@ -26,12 +26,12 @@ Demand = collections.namedtuple('Demand',
                                 'handle block uid number want held undecided turn_over n_waiting bucket name')
 Ready = collections.namedtuple('Ready', '')
 Ack = collections.namedtuple('Ack', 'serial')
-List = collections.namedtuple('List', 'serial uid bucket')
+List = collections.namedtuple('List', 'serial uid bucket name')
 Break = collections.namedtuple('Break', 'serial uid bucket name host')
 
-TYPES = {HELLO: '(u)', DEMAND: '(ttuuyyybuss)', READY: '()', ACK: '(t)', LIST: '(tus)', BREAK: '(tusss)',
+TYPES = {HELLO: '(u)', DEMAND: '(ttuuyyybuss)', READY: '()', ACK: '(t)', LIST: '(tuss)', BREAK: '(tusss)',
          LEASE: '(txuu)', PERMIT: '(tyxt)', YIELD: '(tb)', REVOKED: '(ty)', BUSY: '(tu)', GONE: '(tu)',
-         SYNCED: '()', ROWS: '(tba(yyxss))', STATE: '(uss)', BROKEN: '(tub)'}
+         SYNCED: '()', ROWS: '(ta(yyxs))', STATE: '(uss)', BROKEN: '(tub)'}
 # What weblocksd sends is read as one of these.
 TUPLES = {HELLO: Hello, DEMAND: Demand, READY: Ready, ACK: Ack, LIST: List, BREAK: Break}
 
@@ -61,8 +61,8 @@ def ack(serial):
     return packet(ACK, serial)
 
 
-def list_(serial, bucket='b', uid=os.getuid()):
-    return packet(LIST, serial, uid, bucket)
+def list_(serial, name, bucket='b', uid=os.getuid()):
+    return packet(LIST, serial, uid, bucket, name)
 
 
 def break_(serial, name, host='', bucket='b', uid=os.getuid()):
@@ -92,12 +92,12 @@ def reply(kind, handle, number):
     return packet(kind, handle, number)
 
 
-def row(mode, state, host, name, since=0):
-    return (mode, state, since, host, name)
+def row(mode, state, host, since=0):
+    return (mode, state, since, host)
 
 
-def rows(serial, *all_rows, more=False):
-    return packet(ROWS, serial, more, all_rows)
+def rows(serial, *all_rows):
+    return packet(ROWS, serial, all_rows)
 
 
 def status(state, engine='', hosts=()):

@@ -24,7 +24,7 @@ static const Example examples[] = {
                             "byte 0x01, false, uint32 3, 'render', 'frame 1')"},
     {CLUSTER_PACKET_READY, "()"},
     {CLUSTER_PACKET_ACK, "(uint64 7,)"},
-    {CLUSTER_PACKET_LIST, "(uint64 7, uint32 1000, 'render')"},
+    {CLUSTER_PACKET_LIST, "(uint64 7, uint32 1000, 'render', 'frame 1')"},
     {CLUSTER_PACKET_BREAK, "(uint64 7, uint32 1000, 'render', 'x', 'e-1-2-3')"},
     {CLUSTER_PACKET_LEASE, "(uint64 7, int64 5000000, uint32 3, uint32 3)"},
     {CLUSTER_PACKET_PERMIT, "(uint64 9, byte 0x02, int64 5000000, uint64 12)"},
@@ -33,8 +33,8 @@ static const Example examples[] = {
     {CLUSTER_PACKET_BUSY, "(uint64 9, uint32 6)"},
     {CLUSTER_PACKET_GONE, "(uint64 9, uint32 6)"},
     {CLUSTER_PACKET_SYNCED, "()"},
-    {CLUSTER_PACKET_ROWS, "(uint64 7, false, [(byte 0x01, byte 0x01, int64 17, 'node1', 'xy'), "
-                          "(byte 0x02, byte 0x02, int64 18, 'node2', '')])"},
+    {CLUSTER_PACKET_ROWS, "(uint64 7, [(byte 0x01, byte 0x01, int64 17, 'node1'), "
+                          "(byte 0x02, byte 0x02, int64 18, 'node2')])"},
     {CLUSTER_PACKET_STATE, "(uint32 3, 'zk1:2181', 'node1\\nnode2')"},
     {CLUSTER_PACKET_BROKEN, "(uint64 7, uint32 2, true)"},
 };
@@ -159,40 +159,52 @@ test_of_gateway(void)
     g_assert_cmpstr(third.status.hosts, ==, "node1\nnode2");
 }
 
-/* Rows that don't fit into one packet go into the next. */
+/* Returns the number of rows that are written of so many. */
+static guint
+write_rows(guint n_rows, const char *host)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(ClusterRow));
+    g_auto(ClusterMessage) message = {0};
+    GVariantIter iter;
+    ClusterRow row = {PERMIT_SHARED, CLUSTER_ROW_WAITS, 0, host};
+    guint n = 0;
+
+    for (row.since_us = 0; row.since_us < n_rows; row.since_us++)
+        g_array_append_val(rows, row);
+    cluster_packet_write_rows(bytes, 5, rows);
+    g_assert_true(cluster_packet_read_from_gateway(&message, bytes->data, bytes->len));
+    g_assert_cmpuint(message.rows.serial, ==, 5);
+    g_variant_iter_init(&iter, message.rows.rows);
+    for (; cluster_row_next(&iter, &row); n++) {
+        g_assert_cmpuint(row.mode, ==, PERMIT_SHARED);
+        g_assert_cmpuint(row.state, ==, CLUSTER_ROW_WAITS);
+        g_assert_cmpint(row.since_us, ==, n);
+        g_assert_cmpstr(row.host, ==, host);
+    }
+    return n;
+}
+
+/* The first ones are written, as many as are allowed and fit into a packet. */
 static void
 test_rows(void)
 {
-    g_autoptr(GByteArray) bytes = g_byte_array_new();
-    g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)g_variant_unref);
-    g_autofree char *name = g_strnfill(3000, 'n');
-    guint n_rows = 0, n_packets = 0;
+    g_autofree char *longest = g_strnfill(CLUSTER_HOST_BYTES_MAX, 'h');
+    g_autoptr(GString) text = g_string_new("(uint64 7, [(byte 1, byte 1, int64 17, 'n')])");
+    g_autoptr(GByteArray) most = NULL, more = NULL;
 
-    for (gint64 i = 0; i < 100; i++)
-        g_ptr_array_add(rows, cluster_row_new(&(ClusterRow){PERMIT_SHARED, CLUSTER_ROW_HOLDS, i,
-                                                            "host", name}));
-    cluster_packet_write_rows(bytes, 5, rows);
-    while (bytes->len > 0) {
-        const guint32 size = ((const ClusterHead *)bytes->data)->size;
-        g_auto(ClusterMessage) message = {0};
-
-        g_assert_true(cluster_packet_read_from_gateway(&message, bytes->data, size));
-        g_assert_cmpuint(message.rows.serial, ==, 5);
-        for (gsize i = 0; i < g_variant_n_children(message.rows.rows); i++) {
-            g_autoptr(GVariant) child = g_variant_get_child_value(message.rows.rows, i);
-            const ClusterRow row = cluster_row_read(child);
-
-            g_assert_cmpint(row.since_us, ==, n_rows++);
-            g_assert_cmpuint(row.mode, ==, PERMIT_SHARED);
-            g_assert_cmpstr(row.host, ==, "host");
-            g_assert_cmpstr(row.name, ==, name);
-        }
-        n_packets++;
-        g_assert_cmpint(message.rows.more, ==, size < bytes->len);
-        g_byte_array_remove_range(bytes, 0, size);
-    }
-    g_assert_cmpuint(n_rows, ==, 100);
-    g_assert_cmpuint(n_packets, ==, 5); /* 21 of 3,024 bytes each */
+    g_assert_cmpuint(write_rows(0, "host"), ==, 0);
+    g_assert_cmpuint(write_rows(CLUSTER_ROWS_MAX, "host"), ==, CLUSTER_ROWS_MAX);
+    g_assert_cmpuint(write_rows(CLUSTER_ROWS_MAX + 1, "host"), ==, CLUSTER_ROWS_MAX);
+    g_assert_cmpuint(write_rows(CLUSTER_ROWS_MAX, longest), >,
+                     CLUSTER_PACKET_BYTES_MAX / (CLUSTER_HOST_BYTES_MAX + 64));
+    for (guint i = 1; i < CLUSTER_ROWS_MAX; i++)
+        g_string_insert(text, (gssize)text->len - 2, ", (1, 1, 17, 'n')");
+    most = make_packet(CLUSTER_PACKET_ROWS, text->str);
+    g_assert_true(is_read(most, most->len, NULL));
+    g_string_insert(text, (gssize)text->len - 2, ", (1, 1, 17, 'n')");
+    more = make_packet(CLUSTER_PACKET_ROWS, text->str);
+    g_assert_false(is_read(more, more->len, NULL));
 }
 
 /* ---- malformed */
@@ -232,6 +244,7 @@ static const Case cases[] = {
     {CLUSTER_PACKET_DEMAND, "a noncharacter", "'frame 1'", "'\\uffff'"},
     {CLUSTER_PACKET_DEMAND, "another type", "uint32 3", "'three'"},
     {CLUSTER_PACKET_LIST, "no bucket", "'render'", "''"},
+    {CLUSTER_PACKET_LIST, "no name", "'frame 1'", "''", TRUE},
     {CLUSTER_PACKET_BREAK, "all hosts", "'e-1-2-3'", "''", TRUE},
     {CLUSTER_PACKET_BREAK, "a noncharacter", "'e-1-2-3'", "'\\ufdd0'"},
     {CLUSTER_PACKET_LEASE, "a deadline before the start", "int64 5000000", "int64 -1"},
@@ -259,7 +272,6 @@ static const Case cases[] = {
     {CLUSTER_PACKET_REVOKED, "an unknown reason", "byte 0x02", "byte 3"},
     {CLUSTER_PACKET_BUSY, "handle 0", "uint64 9", "uint64 0"},
     {CLUSTER_PACKET_GONE, "number 0", "uint32 6", "uint32 0"},
-    {CLUSTER_PACKET_ROWS, "more follow", "false", "true", TRUE},
     {CLUSTER_PACKET_ROWS, "a row of no mode", "byte 0x01, byte 0x01", "byte 0, byte 1"},
     {CLUSTER_PACKET_ROWS, "a row of an unknown mode", "byte 0x01, byte 0x01", "byte 3, byte 1"},
     {CLUSTER_PACKET_ROWS, "a row of no state", "byte 0x01, byte 0x01", "byte 1, byte 0"},
@@ -302,7 +314,8 @@ test_lengths(void)
         ClusterPacketKind kind;
         gsize max;
     } texts[] = {
-        {"(uint64 7, uint32 1000, '%s')", CLUSTER_PACKET_LIST, CLUSTER_BUCKET_BYTES_MAX},
+        {"(uint64 7, uint32 1000, '%s', '')", CLUSTER_PACKET_LIST, CLUSTER_BUCKET_BYTES_MAX},
+        {"(uint64 7, uint32 1000, 'b', '%s')", CLUSTER_PACKET_LIST, CLUSTER_NAME_BYTES_MAX},
         {"(uint64 7, uint32 1000, 'b', '%s', '')", CLUSTER_PACKET_BREAK, CLUSTER_NAME_BYTES_MAX},
         {"(uint64 7, uint32 1000, 'b', '', '%s')", CLUSTER_PACKET_BREAK, CLUSTER_HOST_BYTES_MAX},
     };
