@@ -71,7 +71,6 @@ typedef struct {
     guint32 uid;
     char *name; /* the full lock name */
     char *node; /* the claim's node name */
-    char *text; /* the claim's data; NULL unless requested */
 } EngineClaim;
 
 typedef struct {
@@ -218,14 +217,7 @@ void engine_sync(Engine *self, const char *path, EngineCallback callback, gpoint
 /* OK: `children` are the hosts that have joined: see engine_path_parse_host(). */
 void engine_list_hosts(Engine *self, EngineCallback callback, gpointer data);
 
-/* Reads the claims of a bucket (NULL: of all) and of a user (-1: of all users; else a uid) of which
- * the node name contains `part` (NULL: any). With `with_text`, the data of each. It is not a
- * snapshot. OK: `claims`, at most `limit` of them. */
-void engine_scan(Engine *self,
-                 const char *bucket,
-                 gint64 uid,
-                 const char *part,
-                 gboolean with_text,
-                 guint limit,
-                 EngineCallback callback,
-                 gpointer data);
+/* Reads all claims of which the node name contains `part`. It is not a snapshot. OK: `claims`, at
+ * most `limit` of them. */
+void
+engine_scan(Engine *self, const char *part, guint limit, EngineCallback callback, gpointer data);

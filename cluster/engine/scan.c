@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Reads claims from the whole tree or a part of it: buckets, their users, their names, the names'
- * claims. Several reads run at the same time, but no more than READS_MAX, since all operations that
- * are started meanwhile are carried out after them: a renewal of the lease waits for so many reads
- * at most. Nodes that disappear are skipped. */
+/* Reads claims from the whole tree: buckets, their users, their names, the names' claims. Several
+ * reads run at the same time, but no more than READS_MAX, since all operations that are started
+ * meanwhile are carried out after them: a renewal of the lease waits for so many reads at most.
+ * Nodes that disappear are skipped. */
 
 #include <string.h>
 
@@ -18,9 +18,7 @@ typedef struct {
     Engine *engine;
     EngineCallback callback;
     gpointer data;
-    gint64 uid;
     char *part;
-    gboolean with_text;
     guint limit;
     GPtrArray *claims;
     GQueue waiting; /* of Read, owned: not sent yet */
@@ -29,15 +27,12 @@ typedef struct {
     gint64 sent_us; /* of the first read */
 } Scan;
 
-/* One read of children, or of the data of a name or a claim. */
+/* One read of children, or of the data of a name. */
 typedef struct {
     Scan *scan;
-    EngineCallback callback;
-    gboolean is_of_data;
-    Level level;
+    Level level; /* of the children */
     char *path;
-    GPtrArray *claims; /* of a name that is read: those that get its name */
-    EngineClaim *claim;
+    GPtrArray *claims; /* of a name whose data are read: those that get its name; else NULL */
 } Read;
 
 static void
@@ -49,14 +44,7 @@ claim_free(gpointer data)
     g_free(claim->bucket);
     g_free(claim->name);
     g_free(claim->node);
-    g_free(claim->text);
     g_free(claim);
-}
-
-static gboolean
-has_name(const EngineClaim *claim)
-{
-    return claim->name != NULL;
 }
 
 /* A claim is gone if the node of its name is. */
@@ -66,7 +54,7 @@ drop_nameless(Scan *scan)
     for (guint i = scan->claims->len; i > 0; i--) {
         const EngineClaim *claim = scan->claims->pdata[i - 1];
 
-        if (!has_name(claim) || (scan->with_text && claim->text == NULL))
+        if (claim->name == NULL)
             g_ptr_array_remove_index(scan->claims, i - 1);
     }
 }
@@ -88,13 +76,11 @@ scan_end(Scan *scan)
 
 /* The read is sent when it is its turn. */
 static Read *
-read_new(Scan *scan, EngineCallback callback, gboolean is_of_data, Level level, const char *path)
+read_new(Scan *scan, Level level, const char *path)
 {
     Read *read = g_new0(Read, 1);
 
     read->scan = scan;
-    read->callback = callback;
-    read->is_of_data = is_of_data;
     read->level = level;
     read->path = g_strdup(path);
     g_queue_push_tail(&scan->waiting, read);
@@ -111,21 +97,24 @@ read_free(gpointer data)
     g_free(read);
 }
 
+static void on_name(const EngineAnswer *answer, gpointer data);
+static void on_children(const EngineAnswer *answer, gpointer data);
+
 static void
 send_reads(Scan *scan)
 {
     while (scan->n_sent < READS_MAX && scan->waiting.length > 0) {
         Read *read = g_queue_pop_head(&scan->waiting);
 
-        if (!read->is_of_data && scan->claims->len >= scan->limit) {
+        if (read->claims == NULL && scan->claims->len >= scan->limit) {
             read_free(read); /* it would only find more claims */
             continue;
         }
         scan->n_sent++;
-        if (read->is_of_data)
-            engine_request_get(scan->engine, read->path, FALSE, read->callback, read);
+        if (read->claims != NULL)
+            engine_request_get(scan->engine, read->path, FALSE, on_name, read);
         else
-            engine_request_children(scan->engine, read->path, FALSE, read->callback, read);
+            engine_request_children(scan->engine, read->path, FALSE, on_children, read);
     }
 }
 
@@ -160,16 +149,6 @@ on_name(const EngineAnswer *answer, gpointer data)
     read_end(read, answer);
 }
 
-static void
-on_text(const EngineAnswer *answer, gpointer data)
-{
-    Read *read = data;
-
-    if (answer->result == ENGINE_OK)
-        read->claim->text = g_strdup(answer->text);
-    read_end(read, answer);
-}
-
 /* `path` is that of a name: .../BUCKET/UID/HASH. */
 static EngineClaim *
 claim_new(const char *path, const char *node)
@@ -190,30 +169,22 @@ read_claims(Read *read, const char *const *nodes)
 {
     Scan *scan = read->scan;
     g_autoptr(GPtrArray) found = g_ptr_array_new();
-    Read *of_name;
 
     for (; *nodes != NULL && scan->claims->len < scan->limit; nodes++) {
         EngineClaim *claim;
 
-        if (scan->part != NULL && strstr(*nodes, scan->part) == NULL)
+        if (strstr(*nodes, scan->part) == NULL)
             continue;
         claim = claim_new(read->path, *nodes);
         g_ptr_array_add(scan->claims, claim);
         g_ptr_array_add(found, claim);
-        if (scan->with_text) {
-            g_autofree char *path = g_strconcat(read->path, "/", *nodes, NULL);
-
-            read_new(scan, on_text, TRUE, LEVEL_CLAIMS, path)->claim = claim;
-        }
     }
-    if (found->len == 0)
-        return;
-    of_name = read_new(scan, on_name, TRUE, LEVEL_CLAIMS, read->path);
-    of_name->claims = g_steal_pointer(&found);
+    if (found->len > 0)
+        read_new(scan, LEVEL_CLAIMS, read->path)->claims = g_steal_pointer(&found);
 }
 
 static void
-on_read(const EngineAnswer *answer, gpointer data)
+on_children(const EngineAnswer *answer, gpointer data)
 {
     Read *read = data;
     Scan *scan = read->scan;
@@ -224,37 +195,24 @@ on_read(const EngineAnswer *answer, gpointer data)
         for (const char *const *node = answer->children; *node != NULL; node++) {
             g_autofree char *path = g_strconcat(read->path, "/", *node, NULL);
 
-            if (read->level == LEVEL_USERS && scan->uid >= 0 &&
-                g_ascii_strtoll(*node, NULL, 10) != scan->uid)
-                continue;
-            read_new(scan, on_read, FALSE, read->level + 1, path);
+            read_new(scan, read->level + 1, path);
         }
     }
     read_end(read, answer);
 }
 
 void
-engine_scan(Engine *self,
-            const char *bucket,
-            gint64 uid,
-            const char *part,
-            gboolean with_text,
-            guint limit,
-            EngineCallback callback,
-            gpointer data)
+engine_scan(Engine *self, const char *part, guint limit, EngineCallback callback, gpointer data)
 {
     Scan *scan = g_new0(Scan, 1);
-    g_autofree char *path = bucket != NULL ? engine_path_bucket(self->root, bucket)
-                                           : g_strconcat(self->root, "/buckets", NULL);
+    g_autofree char *path = g_strconcat(self->root, "/buckets", NULL);
 
     scan->engine = self;
     scan->callback = callback;
     scan->data = data;
-    scan->uid = uid;
     scan->part = g_strdup(part);
-    scan->with_text = with_text;
     scan->limit = limit;
     scan->claims = g_ptr_array_new_with_free_func(claim_free);
-    read_new(scan, on_read, FALSE, bucket != NULL ? LEVEL_USERS : LEVEL_BUCKETS, path);
+    read_new(scan, LEVEL_BUCKETS, path);
     send_reads(scan);
 }

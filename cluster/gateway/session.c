@@ -324,7 +324,7 @@ on_synced(const EngineAnswer *answer, gpointer data)
         g_strdup_printf("-%016" G_GINT64_MODIFIER "x-", session_get_id(session));
 
     if (session_check_answer(session, answer, FALSE) && answer->result == ENGINE_OK)
-        engine_scan(session->engine, NULL, -1, part, FALSE, ADOPTED_MAX, on_scanned, session);
+        engine_scan(session->engine, part, ADOPTED_MAX, on_scanned, session);
 }
 
 /* ---- the engine's data */

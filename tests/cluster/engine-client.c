@@ -38,8 +38,8 @@ on_answer(const EngineAnswer *answer, gpointer data)
     for (guint i = 0; answer->claims != NULL && i < answer->claims->len; i++) {
         const EngineClaim *claim = answer->claims->pdata[i];
 
-        g_print("%s%s|%s|%u|%s|%s|%s", i > 0 ? "," : "", claim->name_path, claim->bucket,
-                claim->uid, claim->name, claim->node, claim->text != NULL ? claim->text : "");
+        g_print("%s%s|%s|%u|%s|%s", i > 0 ? "," : "", claim->name_path, claim->bucket, claim->uid,
+                claim->name, claim->node);
     }
     g_print("\n");
 }
@@ -190,10 +190,9 @@ run_command(char **words)
     } else if (g_str_equal(command, "hosts")) {
         engine_list_hosts(engine, on_answer, id);
     } else if (g_str_equal(command, "scan")) {
-        engine_scan(engine, or_null(words[2]), number(words[3]), or_null(words[4]),
-                    number(words[5]) != 0, (guint)number(words[6]), on_answer, id);
+        engine_scan(engine, words[2], (guint)number(words[3]), on_answer, id);
     } else if (g_str_equal(command, "scan-renewing")) {
-        engine_scan(engine, words[2], -1, NULL, TRUE, G_MAXUINT, on_scanned, id);
+        engine_scan(engine, "", G_MAXUINT, on_scanned, id);
         begin_renewals();
     } else if (g_str_equal(command, "free")) {
         engine_free(g_steal_pointer(&engine), number(words[2]) != 0);

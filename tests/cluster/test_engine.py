@@ -157,8 +157,8 @@ class Operations(EngineCase):
         self.assertEqual(two.ask('list', path, 0).listed, [])
         # The name was written again, and has the same text.
         last = two.claim(path, 9)
-        self.assertEqual(two.ask('scan', 'builds', -1, '', 0, 10).listed,
-                         [f'{path}|builds|1000|one|{last}|'])
+        self.assertEqual(two.ask('scan', '', 10).listed,
+                         [f'{path}|builds|1000|one|{last}'])
 
     def test_swap_is_both_or_none(self):
         one = self.client().joined()
@@ -192,24 +192,15 @@ class Operations(EngineCase):
         for bucket, uid, name in (('builds', 1000, 'a'), ('builds', 1001, 'a'), ('other', 1000, 'b'),
                                   ('builds', 1000, '')):
             path = self.name_path(one, bucket, uid, name)
-            claims = [client.claim(path, text=client.session[0]) for client in (one, two)]
-            for client, claim in zip((one, two), claims):
-                expected[client, bucket, uid, name] = (
-                    f'{path}|{bucket}|{uid}|{name}|{claim}|', client.session[0])
+            for client in (one, two):
+                expected[client, bucket, uid, name] = f'{path}|{bucket}|{uid}|{name}|{client.claim(path)}'
         self.name_path(one, name='without claims')
-
-        def wanted(with_text, test):
-            return sorted(line + (text if with_text else '')
-                          for key, (line, text) in expected.items() if test(*key))
-
         own = one.prefix()[2:18]
-        self.assertEqual(sorted(one.ask('scan', '', -1, own, 0, 100).listed),
-                         wanted(False, lambda client, *_: client is one))
-        self.assertEqual(sorted(one.ask('scan', 'builds', 1000, '', 1, 100).listed),
-                         wanted(True, lambda _client, bucket, uid, _name:
-                                (bucket, uid) == ('builds', 1000)))
-        self.assertEqual(len(one.ask('scan', '', -1, '', 0, 3).listed), 3)
-        self.assertEqual(one.ask('scan', 'none', -1, '', 0, 3).listed, [])
+        self.assertEqual(sorted(one.ask('scan', own, 100).listed),
+                         sorted(line for (client, *_), line in expected.items() if client is one))
+        self.assertEqual(sorted(one.ask('scan', '', 100).listed), sorted(expected.values()))
+        self.assertEqual(len(one.ask('scan', '', 3).listed), 3)
+        self.assertEqual(one.ask('scan', 'none', 100).listed, [])
 
     def test_read(self):
         """The data of a claim, without a watch."""
@@ -226,10 +217,10 @@ class Operations(EngineCase):
         one = self.client(timeout_ms=40000).joined()
         for number in range(200):
             one.claim(self.name_path(one, name=str(number)))
-        found = one.ask('scan-renewing', 'builds')
+        found = one.ask('scan-renewing')
         self.assertEqual(len(found.listed), 200)
-        # Of the bucket's users, the user's names; for each name, its claims, its text, the claim's text.
-        n_reads = 2 + 3 * 200
+        # Of the buckets, the bucket's users, the user's names; for each name, its claims, its text.
+        n_reads = 3 + 2 * 200
         self.assertGreaterEqual(found.version, n_reads // 64 - 1)
 
     def test_a_server_with_much_to_do_is_not_left(self):
@@ -249,8 +240,8 @@ class Operations(EngineCase):
             one.claim(self.name_path(one, name=str(number)))
         server = self.ensemble.servers[0]
         before = server.n_received()
-        self.assertEqual(len(one.ask('scan', 'builds', -1, '', 1, 3).listed), 3)
-        # Those of names that were under way, and of three names and claims.
+        self.assertEqual(len(one.ask('scan', '', 3).listed), 3)
+        # Those of names that were under way, and of three names.
         self.assertLess(server.n_received() - before, 100)
 
     def test_other_credentials_are_denied(self):
@@ -280,8 +271,8 @@ class Sessions(EngineCase):
         two = self.client(session=one.session).joined()
         self.assertEqual(two.session, one.session)
         self.assert_ok(two.ask('sync', path))
-        self.assertEqual(two.ask('scan', '', -1, two.prefix()[2:18], 0, 9).listed,
-                         [f'{path}|builds|1000|one|{claim}|'])
+        self.assertEqual(two.ask('scan', two.prefix()[2:18], 9).listed,
+                         [f'{path}|builds|1000|one|{claim}'])
         self.assertEqual(len(two.ask('hosts').listed), 1)
         self.assert_ok(two.ask('grant', path, 'one', claim, 0))
 
@@ -315,7 +306,7 @@ class Sessions(EngineCase):
             self.assertIn(one.answer(identifier).result, ('SESSION_LOST', 'CONNECTION_LOST'))
         one.wait_for_state('ENDED')
         self.assert_result('SESSION_LOST', one.ask('renew'))
-        self.assert_result('SESSION_LOST', one.ask('scan', '', -1, '', 0, 9))
+        self.assert_result('SESSION_LOST', one.ask('scan', '', 9))
         self.assertEqual(one.states.count('ENDED'), 1)
         one.send('free', 0)
         one.wait_for(lambda: one.is_freed)
@@ -327,8 +318,7 @@ class Sessions(EngineCase):
         server.pause()
         self.addCleanup(server.resume)
         asked = [one.send('renew'), one.send('list', path, 1), one.send('join', 'alpha', ''),
-                 one.send('ensure', 'builds', 1, 'x'), one.send('scan', '', -1, '', 1, 9),
-                 one.send('read', path, 'none'),
+                 one.send('ensure', 'builds', 1, 'x'), one.send('scan', '', 9), one.send('read', path, 'none'),
                  one.send('steal', path, 'one', 0, '', one.prefix() + '1', '')]
         one.send('free', 1)
         one.wait_for(lambda: one.is_freed)
