@@ -147,7 +147,6 @@ limits_get_id(ChargeKind kind, LimitsScope scope)
 void
 limits_account_fini(const LimitsAccount *account)
 {
-    g_assert(account->n_bytes_waiting == 0);
     for (guint i = 0; i < N_CHARGES; i++) {
         g_assert(account->n[i] == 0);
         g_assert(account->n_sharers[i] == 0);

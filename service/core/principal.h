@@ -64,7 +64,6 @@ struct LimitsAccount {
     LimitsAccount *parent; /* borrowed; NULL for the total */
     guint32 n[N_CHARGES];
     guint32 n_sharers[N_CHARGES]; /* number of direct children that have any */
-    gsize n_bytes_waiting;        /* only of a uid: deferred calls; used by session/call-queue.c */
 };
 
 /* Asserts that nothing is charged. */

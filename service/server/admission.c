@@ -48,7 +48,7 @@ refuse_client(Client *client, LockResult result)
     LockCall *call;
 
     end_identification(client);
-    while ((call = call_queue_pop(&client->deferred)) != NULL) {
+    while ((call = client_take_deferred(client)) != NULL) {
         encode_result(client, call, result);
         lock_call_free(call);
     }

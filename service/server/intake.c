@@ -34,13 +34,10 @@ is_useful(const LockCall *call)
 static void
 wait_for_identity(Client *client, const LockCall *call)
 {
-    const UserAgent *user_agent = &client->server->user_agent;
-
-    if (user_agent->shutting_down)
+    if (client->server->user_agent.shutting_down)
         encode_result(client, call,
                       LOCK_RESULT_SHUTTING_DOWN); /* too late to identify the client */
-    else if (flow_control_is_full(client->flow) ||
-             call_queue_has_room(&client->deferred, &user_agent->limits))
+    else if (flow_control_is_full(client->flow) || client_may_defer(client))
         scheduler_defer(client, call);
     else
         encode_result(client, call, lock_result_limit(LIMIT_BYTES_WAITING));
@@ -51,7 +48,7 @@ wait_for_identity(Client *client, const LockCall *call)
 static gboolean
 may_serve_now(Client *client, const LockCall *call)
 {
-    if (scheduler_serve_before(client) && call_queue_is_empty(&client->deferred) &&
+    if (scheduler_serve_before(client) && client->deferred.length == 0 &&
         scheduler_may_serve(client))
         return TRUE;
     scheduler_defer(client, call);

@@ -117,7 +117,7 @@ admit_clients(Server *server)
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client)) {
         if (client->is_flood)
             end_flood(client);
-        if (call_queue_is_empty(&client->deferred))
+        if (client->deferred.length == 0)
             continue;
         if (client->agent != NULL)
             turn_make_runnable(&server->turn, client);
@@ -193,7 +193,7 @@ lose_everything(Server *server)
     /* Deferred calls would be refused later, so they are refused now. */
     g_hash_table_iter_init(&iter, server->clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
-        if (client->agent != NULL && !call_queue_is_empty(&client->deferred))
+        if (client->agent != NULL && client->deferred.length > 0)
             turn_make_runnable(&server->turn, client);
 }
 

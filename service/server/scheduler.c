@@ -88,7 +88,7 @@ serve_socket(Client *client, guint n_messages, guint64 position)
         else
             packet_socket_pause(client);
     }
-    if (!call_queue_is_empty(&client->deferred) && scheduler_may_serve(client))
+    if (client->deferred.length > 0 && scheduler_may_serve(client))
         turn_make_runnable(turn, client);
 }
 
@@ -121,7 +121,7 @@ serve_deferred(Client *client, guint n_calls)
     Server *server = client->server;
 
     while (n_calls-- > 0 && scheduler_may_serve(client) && !turn_is_full(&server->turn)) {
-        LockCall *call = call_queue_pop(&client->deferred);
+        LockCall *call = client_take_deferred(client);
 
         if (call == NULL)
             return;
@@ -139,7 +139,7 @@ make_flood(Client *client)
     Server *server = client->server;
 
     g_info("%s has too many deferred calls; terminating its agent", client->unique_name);
-    call_queue_clear(&client->deferred);
+    client_drop_deferred(client);
     watches_remove_client(client);
     client->is_flood = TRUE;
     server->n_floods++;
@@ -152,19 +152,38 @@ make_flood(Client *client)
     flow_control_ask(client->flow);
 }
 
+/* Clients that are not identified count as those of one user, which no client is. */
+static gpointer
+get_uid(const Client *client)
+{
+    return GUINT_TO_POINTER(client->agent != NULL ? client->agent->principal->identity.uid
+                                                  : G_MAXUINT32);
+}
+
 /* Returns the client with the most deferred bytes, of the uid that has the most. */
 static Client *
 find_greatest(const Server *server)
 {
-    Client *other, *greatest = NULL;
+    g_autoptr(GHashTable) sums = g_hash_table_new(NULL, NULL); /* uid -> deferred bytes */
+    Client *client, *greatest = NULL;
     GHashTableIter iter;
+    gsize sum, max = 0;
 
     g_hash_table_iter_init(&iter, server->clients);
-    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&other))
-        if (greatest == NULL || *other->deferred.group > *greatest->deferred.group ||
-            (other->deferred.group == greatest->deferred.group &&
-             other->deferred.n_bytes > greatest->deferred.n_bytes))
-            greatest = other;
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client)) {
+        sum = GPOINTER_TO_SIZE(g_hash_table_lookup(sums, get_uid(client)));
+        g_hash_table_insert(sums, get_uid(client),
+                            GSIZE_TO_POINTER(sum + client->n_bytes_deferred));
+    }
+    g_hash_table_iter_init(&iter, server->clients);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client)) {
+        sum = GPOINTER_TO_SIZE(g_hash_table_lookup(sums, get_uid(client)));
+        if (sum > max || (greatest != NULL && get_uid(client) == get_uid(greatest) &&
+                          client->n_bytes_deferred > greatest->n_bytes_deferred)) {
+            greatest = client;
+            max = sum;
+        }
+    }
     return greatest;
 }
 
@@ -172,21 +191,20 @@ void
 scheduler_defer(Client *client, const LockCall *call)
 {
     Server *server = client->server;
-    const Limits *limits = &server->user_agent.limits;
 
-    if (!call_queue_has_room(&client->deferred, limits)) {
+    if (!client_may_defer(client)) {
         make_flood(client);
         return;
     }
-    call_queue_push(&client->deferred, call, limits);
+    client_defer(client, call);
     if (flow_control_is_full(client->flow)) {
         flow_control_ask(client->flow);
-        if (client->deferred.calls.length == 1)
+        if (client->deferred.length == 1)
             g_debug("%s has not read what it was sent: its calls are deferred",
                     client->unique_name);
     }
-    while (server->deferred.n_bytes > limits->max[LIMIT_BYTES_WAITING_TOTAL])
-        make_flood(find_greatest(client->server));
+    while (server->n_bytes_deferred > server->user_agent.limits.max[LIMIT_BYTES_WAITING_TOTAL])
+        make_flood(find_greatest(server));
 }
 
 /* During the start, the agent that is to be terminated may not be restored yet: lifecycle.c. */
@@ -219,7 +237,7 @@ serve_last_calls(Client *client)
     if (client->socket != NULL)
         serve_socket(client, CALLS_PER_TURN, G_MAXUINT64);
     serve_deferred(client, CALLS_PER_TURN);
-    if (client->socket != NULL || !call_queue_is_empty(&client->deferred))
+    if (client->socket != NULL || client->deferred.length > 0)
         turn_make_runnable(&client->server->turn, client);
     else if (client->is_gone)
         admission_remove_client(client);
@@ -284,7 +302,7 @@ run_client(Client *client)
     forgive_flood(client);
     watches_notify_missed(client);
     serve_deferred(client, CALLS_PER_TURN);
-    if (!call_queue_is_empty(&client->deferred) && scheduler_may_serve(client))
+    if (client->deferred.length > 0 && scheduler_may_serve(client))
         turn_make_runnable(&client->server->turn, client);
 }
 

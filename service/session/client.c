@@ -13,7 +13,7 @@ client_free(gpointer data)
     Server *server = client->server;
 
     server->client_free(client);
-    call_queue_clear(&client->deferred);
+    client_drop_deferred(client);
     if (client->in_runnable.data != NULL)
         g_queue_unlink(&server->turn.runnable, &client->in_runnable);
     if (client->agent != NULL) {
@@ -55,7 +55,7 @@ server_add_client(Server *server, const char *unique_name, const Channel *channe
     client->server = server;
     client->unique_name = g_strdup(unique_name);
     client->channel = client->default_channel = channel;
-    call_queue_init(&client->deferred, &server->deferred);
+    g_queue_init(&client->deferred);
     g_queue_init(&client->watches);
     g_hash_table_insert(server->clients, client->unique_name, client);
     return client;
@@ -72,8 +72,48 @@ client_set_agent(Client *client, Agent *agent)
 {
     client->agent = agent;
     agent->server_data = client;
-    call_queue_set_account(&client->deferred, &agent->principal->account);
 }
+
+/* ---- deferred calls */
+
+gboolean
+client_may_defer(const Client *client)
+{
+    return client->n_bytes_deferred < client->server->user_agent.limits.max[LIMIT_BYTES_WAITING];
+}
+
+void
+client_defer(Client *client, const LockCall *call)
+{
+    LockCall *copy = lock_call_copy(call, &client->server->user_agent.limits);
+
+    g_queue_push_tail(&client->deferred, copy);
+    client->n_bytes_deferred += copy->n_bytes;
+    client->server->n_bytes_deferred += copy->n_bytes;
+}
+
+LockCall *
+client_take_deferred(Client *client)
+{
+    LockCall *call = g_queue_pop_head(&client->deferred);
+
+    if (call == NULL)
+        return NULL;
+    client->n_bytes_deferred -= call->n_bytes;
+    client->server->n_bytes_deferred -= call->n_bytes;
+    return call;
+}
+
+void
+client_drop_deferred(Client *client)
+{
+    LockCall *call;
+
+    while ((call = client_take_deferred(client)) != NULL)
+        lock_call_free(call);
+}
+
+/* ---- buckets */
 
 PrincipalIdentity
 client_get_owner(const Client *client, const LockCall *call)

@@ -7,13 +7,15 @@
  * A client exists from the first call of its unique name until the name disconnects from the bus.
  * Its agent is created when it has been identified. Other layers store their data for the client
  * or the server behind opaque pointers. The server owns its clients; a client owns a reference to
- * its agent. */
+ * its agent.
+ *
+ * Calls on the bus are deferred if the client is not identified yet, has unread replies, or does
+ * not read its lock socket. Their bytes have a limit for each client and one in total. */
 
 #pragma once
 
 #include <glib.h>
 
-#include "call-queue.h"
 #include "lock-call.h"
 #include "turn.h"
 #include "user-agent.h"
@@ -43,11 +45,11 @@ struct Server {
     ServerStage stage; /* set by server/lifecycle.c */
     UserAgent user_agent;
     Turn turn;
-    GHashTable *clients;      /* unique name -> Client, owned */
-    CallQueueTotals deferred; /* of all clients */
-    guint n_unidentified;     /* number of clients that are being identified */
-    guint n_floods;           /* number of clients that are treated as flooding */
-    gboolean verbose;         /* log each call */
+    GHashTable *clients;    /* unique name -> Client, owned */
+    gsize n_bytes_deferred; /* of the deferred calls of all clients */
+    guint n_unidentified;   /* number of clients that are being identified */
+    guint n_floods;         /* number of clients that are treated as flooding */
+    gboolean verbose;       /* log each call */
 
     /* The other parts are owned by server/server.c, which creates and frees them. */
     Bus *bus;               /* of dbus/bus.c */
@@ -71,7 +73,8 @@ struct Client {
     Agent *agent;           /* NULL until identified; its server_data is this client */
     const Channel *channel; /* for events: that of its lock socket if one is open */
     const Channel *default_channel;
-    CallQueue deferred;     /* deferred calls on the bus */
+    GQueue deferred;        /* of LockCall, owned: deferred calls on the bus */
+    gsize n_bytes_deferred; /* the memory that these use */
     guint64 socket_barrier; /* position in its lock socket that must be reached before these */
     guint32 *gids;          /* its process's groups when it connected, if they are needed */
     gsize n_gids;
@@ -107,6 +110,16 @@ void server_remove_client(Client *client);
 
 /* Sets the client's agent; takes a new reference to it. */
 void client_set_agent(Client *client, Agent *agent);
+
+/* Whether one more call may be deferred. The last one may exceed the limit, by one call. */
+gboolean client_may_defer(const Client *client);
+
+/* Appends a copy of the call to the deferred calls. */
+void client_defer(Client *client, const LockCall *call);
+
+/* Removes the first deferred call and returns it, owned by the caller; NULL: there is none. */
+LockCall *client_take_deferred(Client *client);
+void client_drop_deferred(Client *client);
 
 /* Returns the identity of the principal whose bucket the call refers to: the caller's own, or that
  * of the object path. */

@@ -256,7 +256,7 @@ check_party(const SocketWorld *world, const Party *party)
     if (client == NULL || party->is_deaf || party->n_calls > PARTY_CALLS_MAX)
         return;
     g_assert_true(party->fd < 0 || client->socket != NULL);
-    g_assert_true(call_queue_is_empty(&client->deferred));
+    g_assert_cmpuint(client->deferred.length, ==, 0);
     party_check(party, client->agent);
 }
 
@@ -332,7 +332,7 @@ check_empty(const SocketWorld *world)
     const Server *server = world->server;
 
     g_assert_cmpuint(g_hash_table_size(server->clients), ==, 0);
-    g_assert_cmpuint(server->deferred.n_bytes, ==, 0);
+    g_assert_cmpuint(server->n_bytes_deferred, ==, 0);
     g_assert_cmpuint(server->user_agent.agents.length, ==, 0);
     g_assert_cmpuint(g_hash_table_size(server->user_agent.principals), ==, 0);
     g_assert_false(world->server->sockets->to_visit.length > 0);

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "service/core/principal.h"
 #include "service/session/client.h"
 
 typedef struct {
@@ -40,8 +39,7 @@ static void
 tear_down(Fixture *f, gconstpointer data)
 {
     server_fini(&f->server);
-    g_assert_cmpuint(f->server.deferred.n_bytes, ==, 0);
-    g_assert_cmpuint(f->server.deferred.n_bytes_unidentified, ==, 0);
+    g_assert_cmpuint(f->server.n_bytes_deferred, ==, 0);
     g_string_free(f->log, TRUE);
 }
 
@@ -56,18 +54,6 @@ make_request(const char *name)
         .name = name,
         .options = {.why = "why", .timeout_ms = 5, .key = 9},
     };
-}
-
-static void
-identify(Fixture *f, Client *client, guint32 uid)
-{
-    const PrincipalIdentity identity = {.uid = uid, .app_id = ""};
-    Principal *principal = principal_get(&f->server.user_agent, &identity);
-    Agent *agent = NULL;
-
-    g_assert_cmpint(agent_new(principal, client->unique_name, &agent), ==, LOCK_RESULT_OK);
-    principal_unref(principal);
-    client_set_agent(client, agent);
 }
 
 /* A copy has the same contents and doesn't refer to memory of the original. */
@@ -123,45 +109,36 @@ test_queue(Fixture *f, gconstpointer data)
     for (guint64 serial = 1; serial <= 3; serial++) {
         LockCall call = make_request("n");
 
-        g_assert_true(call_queue_has_room(&client->deferred, limits));
+        g_assert_true(client_may_defer(client));
         call.serial = serial;
-        call_queue_push(&client->deferred, &call, limits);
+        client_defer(client, &call);
     }
-    g_assert_false(call_queue_has_room(&client->deferred, limits));
+    g_assert_false(client_may_defer(client));
     for (guint64 serial = 1; serial <= 3; serial++) {
-        LockCall *call = call_queue_pop(&client->deferred);
+        LockCall *call = client_take_deferred(client);
 
         g_assert_cmpuint(call->serial, ==, serial);
         lock_call_free(call);
     }
-    g_assert_true(call_queue_is_empty(&client->deferred));
-    g_assert_null(call_queue_pop(&client->deferred));
-    g_assert_cmpuint(f->server.deferred.n_bytes, ==, 0);
+    g_assert_null(client_take_deferred(client));
+    g_assert_cmpuint(f->server.n_bytes_deferred, ==, 0);
 }
 
-/* The bytes count together with those of the user's other clients, once the user is known. */
+/* The bytes count together with those of other clients, until a client is removed. */
 static void
 test_queue_is_counted(Fixture *f, gconstpointer data)
 {
-    const Limits *limits = &f->server.user_agent.limits;
     Client *one = server_add_client(&f->server, ":1.1", NULL);
     Client *two = server_add_client(&f->server, ":1.2", NULL);
     const LockCall call = make_request("n");
     gsize n_bytes;
 
-    call_queue_push(&one->deferred, &call, limits);
-    n_bytes = one->deferred.n_bytes;
-    call_queue_push(&two->deferred, &call, limits);
-    g_assert_cmpuint(f->server.deferred.n_bytes_unidentified, ==, 2 * n_bytes);
-    identify(f, one, 1000);
-    g_assert_cmpuint(f->server.deferred.n_bytes_unidentified, ==, n_bytes);
-    g_assert_cmpuint(one->agent->principal->account.n_bytes_waiting, ==, n_bytes);
-    identify(f, two, 1000);
-    g_assert_cmpuint(one->agent->principal->account.n_bytes_waiting, ==, 2 * n_bytes);
-    g_assert_cmpuint(f->server.deferred.n_bytes, ==, 2 * n_bytes);
+    client_defer(one, &call);
+    n_bytes = one->n_bytes_deferred;
+    client_defer(two, &call);
+    g_assert_cmpuint(f->server.n_bytes_deferred, ==, 2 * n_bytes);
     server_remove_client(two);
-    g_assert_cmpuint(one->agent->principal->account.n_bytes_waiting, ==, n_bytes);
-    g_assert_cmpuint(f->server.deferred.n_bytes, ==, n_bytes);
+    g_assert_cmpuint(f->server.n_bytes_deferred, ==, n_bytes);
 }
 
 /* ---- turns */
