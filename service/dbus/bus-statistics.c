@@ -4,6 +4,7 @@
 #include "bus-statistics.h"
 
 #include "bus-names.h"
+#include "bus.h"
 
 #define STATISTICS_INTERFACE "org.freedesktop.DBus.Debug.Stats"
 /* The key of both interfaces that is wanted, and the key of dbus-broker's list of connections. */
@@ -21,9 +22,9 @@
 #define ASKED_MAX 16
 
 void
-bus_statistics_init(BusStatistics *self, sd_bus *bus, const Outbox *outbox)
+bus_statistics_init(BusStatistics *self, const Bus *bus)
 {
-    *self = (BusStatistics){.bus = bus, .outbox = outbox};
+    *self = (BusStatistics){.bus = bus};
     g_queue_init(&self->waiting);
     g_queue_init(&self->asked);
 }
@@ -116,8 +117,8 @@ static sd_bus_message *
 new_call(const BusStatistics *self, const char *member)
 {
     sd_bus_message *call = NULL;
-    int r = sd_bus_message_new_method_call(self->bus, &call, BUS_DRIVER_NAME, BUS_DRIVER_PATH,
-                                           STATISTICS_INTERFACE, member);
+    int r = sd_bus_message_new_method_call(self->bus->connection, &call, BUS_DRIVER_NAME,
+                                           BUS_DRIVER_PATH, STATISTICS_INTERFACE, member);
 
     g_assert(r >= 0);
     return call;
@@ -229,7 +230,8 @@ ask_all(BusStatistics *self)
     }
     if (self->asked.length == 0)
         return;
-    if (sd_bus_call_async(self->bus, &self->all_asked, call, on_all, self, UINT64_MAX) < 0)
+    if (sd_bus_call_async(self->bus->connection, &self->all_asked, call, on_all, self, UINT64_MAX) <
+        0)
         while (self->asked.length > 0)
             put(g_queue_peek_tail(&self->asked), &self->waiting, TRUE);
 }
@@ -286,7 +288,7 @@ ask_each(BusStatistics *self)
         n_left--;
         call = new_call(self, "GetConnectionStats");
         if (sd_bus_message_append_basic(call, 's', question->unique_name) < 0 ||
-            sd_bus_call_async(self->bus, &question->slot, call, on_connection, question,
+            sd_bus_call_async(self->bus->connection, &question->slot, call, on_connection, question,
                               UINT64_MAX) < 0) {
             put(question, &self->waiting, TRUE);
             return;
@@ -303,7 +305,7 @@ on_next_round(gpointer data)
 
     self->next_round_id = 0;
     /* Messages that are sent after the question would not be in the answer. */
-    if (outbox_get_length(self->outbox) == 0 && !outbox_is_backed_up(self->outbox)) {
+    if (bus_is_sent(self->bus) && !bus_is_backed_up(self->bus)) {
         if (self->method == BUS_STATISTICS_OF_ALL)
             ask_all(self);
         else

@@ -16,7 +16,7 @@
 
 #include <glib.h>
 
-#include "outbox.h"
+#include "client.h"
 #include "sd-bus.h"
 
 /* Passed to BusQuestion.answered if the bus did not give the figure. */
@@ -29,8 +29,7 @@ typedef enum {
 } BusStatisticsMethod;
 
 typedef struct {
-    sd_bus *bus;          /* borrowed */
-    const Outbox *outbox; /* borrowed */
+    const Bus *bus; /* borrowed */
     BusStatisticsMethod method;
     GQueue waiting;         /* of BusQuestion: for the next round */
     GQueue asked;           /* of BusQuestion: in this round */
@@ -45,7 +44,7 @@ struct BusQuestion {
     const char *unique_name; /* borrowed */
     gpointer data;           /* of the owner */
 
-    /* The question is about to be sent, behind all messages that were put into the outbox before.
+    /* The question is about to be sent, behind all messages that were queued before.
      * FALSE: it is no longer needed, and is dropped. */
     gboolean (*begin)(BusQuestion *question);
 
@@ -58,7 +57,7 @@ struct BusQuestion {
     sd_bus_slot *slot; /* its own reply is awaited */
 };
 
-void bus_statistics_init(BusStatistics *self, sd_bus *bus, const Outbox *outbox);
+void bus_statistics_init(BusStatistics *self, const Bus *bus);
 void bus_statistics_fini(BusStatistics *self);
 
 /* Asks in one of the next rounds; `is_first` means before all questions that wait without it.

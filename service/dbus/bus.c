@@ -3,39 +3,147 @@
 
 #include "bus.h"
 
+#define RETRY_MS 20
+/* The maximum number of messages in sd-bus's write queue, which could have 393,216. */
+#define QUEUED_MAX 1024
+/* The maximum number of bytes there, in addition to one message. */
+#define BYTES_GIVEN_MAX (1024UL * 1024)
+/* The approximate size of a message in addition to its strings. */
+#define MESSAGE_BYTES 256
 /* A message with a file descriptor takes as much of a turn: a bus has room for few. */
 #define DESCRIPTOR_BYTES (64UL * 1024)
+
+typedef struct {
+    sd_bus_message *message;
+    gsize n_bytes;
+} BusMessage;
+
+static void flush(TurnOutput *output);
+
+static void
+clear_message(gpointer data)
+{
+    sd_bus_message_unref(((BusMessage *)data)->message);
+}
 
 void
 bus_init(Bus *bus, sd_bus *connection, Server *server)
 {
-    *bus = (Bus){.server = server, .connection = connection};
+    *bus = (Bus){.output = {.turn = &server->turn, .flush = flush}, .connection = connection};
+    bus->messages = g_array_new(FALSE, FALSE, sizeof(BusMessage));
+    g_array_set_clear_func(bus->messages, clear_message);
+    g_queue_init(&bus->to_ping);
+    bus_statistics_init(&bus->statistics, bus);
     server->bus = bus;
-    outbox_init(&bus->outbox, connection, &server->turn);
-    flow_controls_init(&bus->flow, connection, &bus->outbox);
 }
 
 void
 bus_fini(Bus *bus)
 {
-    flow_controls_fini(&bus->flow);
-    outbox_fini(&bus->outbox);
+    bus_statistics_fini(&bus->statistics);
+    g_clear_handle_id(&bus->retry_id, g_source_remove);
+    turn_remove_output(&bus->output);
+    g_array_unref(bus->messages);
     bucket_path_clear(&bus->called);
     /* Not flushed, since that would block if the bus does not read. */
     sd_bus_close(bus->connection);
     g_clear_pointer(&bus->connection, sd_bus_unref);
 }
 
+static void
+put(Bus *bus, sd_bus_message *message, gsize n_bytes)
+{
+    const BusMessage item = {message, n_bytes + MESSAGE_BYTES};
+
+    g_array_append_val(bus->messages, item);
+    bus->n_bytes += item.n_bytes;
+    turn_add_output(&bus->output, item.n_bytes);
+}
+
 void
 bus_send(Client *client, sd_bus_message *message, gsize n_bytes)
 {
     flow_control_add(client->flow, n_bytes);
-    outbox_put(&client->server->bus->outbox, message, n_bytes);
+    put(client->server->bus, message, n_bytes);
 }
 
 void
 bus_send_descriptor(Client *client, sd_bus_message *message)
 {
     flow_control_add_descriptor(client->flow);
-    outbox_put(&client->server->bus->outbox, message, DESCRIPTOR_BYTES);
+    put(client->server->bus, message, DESCRIPTOR_BYTES);
+}
+
+/* ---- sending */
+
+static gboolean
+on_retry(gpointer data)
+{
+    ((Bus *)data)->retry_id = 0; /* the end of the turn sends them */
+    return G_SOURCE_REMOVE;
+}
+
+static guint64
+count_queued(const Bus *bus)
+{
+    uint64_t n_queued = 0;
+
+    return sd_bus_get_n_queued_write(bus->connection, &n_queued) < 0 ? 0 : n_queued;
+}
+
+/* Returns FALSE if the message can't be sent now. */
+static gboolean
+send_message(Bus *bus, const BusMessage *item)
+{
+    guint64 n_queued = count_queued(bus);
+    int r;
+
+    if (n_queued == 0)
+        bus->n_bytes_given = 0;
+    if (n_queued >= QUEUED_MAX || bus->n_bytes_given > BYTES_GIVEN_MAX)
+        return FALSE; /* there will be when the socket has taken some */
+    r = sd_bus_send(bus->connection, item->message, NULL);
+    if (sd_bus_is_transient(r)) {
+        if (bus->retry_id == 0)
+            bus->retry_id = g_timeout_add(RETRY_MS, on_retry, bus);
+        return FALSE;
+    }
+    /* After any other error the connection has ended, which its source will detect. */
+    bus->n_bytes_given += item->n_bytes;
+    bus->n_bytes -= item->n_bytes;
+    if (r < 0)
+        g_debug("could not send a message: %s", g_strerror(-r));
+    return TRUE;
+}
+
+static void
+flush(TurnOutput *output)
+{
+    Bus *bus = (Bus *)output;
+    guint n_sent = 0;
+
+    while (n_sent < bus->messages->len && sd_bus_is_open(bus->connection) > 0 &&
+           send_message(bus, &g_array_index(bus->messages, BusMessage, n_sent)))
+        n_sent++;
+    if (n_sent > 0)
+        g_array_remove_range(bus->messages, 0, n_sent);
+    bus->is_blocked = !bus_is_sent(bus);
+}
+
+gboolean
+bus_is_sent(const Bus *bus)
+{
+    return bus->messages->len == 0;
+}
+
+gboolean
+bus_is_written(const Bus *bus)
+{
+    return bus_is_sent(bus) && count_queued(bus) == 0;
+}
+
+gboolean
+bus_is_backed_up(const Bus *bus)
+{
+    return bus->is_blocked || count_queued(bus) >= QUEUED_MAX;
 }

@@ -1,24 +1,31 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The connection to the bus, with the outbox and flow control.
+/* The connection to the bus, and the queue of messages that are sent on it at the end of the turn,
+ * after the commit.
  *
- * bus_send() only queues a message; it is sent at the end of the turn, after the commit. The Bus
- * owns the connection, and is a part of the Server. */
+ * Messages are sent in order, while sd-bus's own write queue is short. That queue is never filled,
+ * because sd-bus drops messages that don't fit. The Bus owns the connection and the queued
+ * messages, and is a part of the Server. */
 
 #pragma once
 
 #include "bucket-path.h"
+#include "bus-statistics.h"
 #include "client.h"
 #include "flow-control.h"
-#include "outbox.h"
 #include "sd-bus.h"
 
 struct Bus {
-    Server *server;     /* borrowed */
-    sd_bus *connection; /* owned */
-    Outbox outbox;
-    FlowControls flow;
+    TurnOutput output;
+    sd_bus *connection;  /* owned */
+    GArray *messages;    /* of BusMessage, which are queued */
+    gsize n_bytes;       /* approximate size of these */
+    gsize n_bytes_given; /* passed to sd-bus since its write queue was last empty */
+    gboolean is_blocked; /* the last flush could not send everything */
+    guint retry_id;
+    GQueue to_ping; /* of FlowControl: to be sent a Ping at the end of the turn */
+    BusStatistics statistics;
     sd_bus_message *served; /* not owned; the call that is being served, unless it was deferred */
     BucketPath called;      /* the bucket of the call that was decoded last: see decode.h */
 };
@@ -35,3 +42,10 @@ void bus_send(Client *client, sd_bus_message *message, gsize n_bytes);
 
 /* The same for a message with a file descriptor and next to no text. */
 void bus_send_descriptor(Client *client, sd_bus_message *message);
+
+/* Whether all messages have been passed to sd-bus, and whether the socket has accepted them. */
+gboolean bus_is_sent(const Bus *bus);
+gboolean bus_is_written(const Bus *bus);
+
+/* Whether the socket accepts no more output now. Then no more calls should be read from it. */
+gboolean bus_is_backed_up(const Bus *bus);

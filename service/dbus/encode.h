@@ -4,7 +4,7 @@
 /* Encoding of replies, errors and signals as D-Bus messages.
  *
  * Each message has one destination; nothing is broadcast. The functions queue their messages in the
- * outbox, which sends them at the end of the turn. */
+ * Bus, which sends them at the end of the turn. */
 
 #pragma once
 

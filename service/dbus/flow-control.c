@@ -5,7 +5,7 @@
 
 #include <sys/random.h>
 
-#include "bus-names.h"
+#include "bus.h"
 
 /* In unacknowledged messages: when a Ping is sent, when the bus is asked for its statistics, and
  * when the client's calls on the bus are deferred. */
@@ -28,6 +28,12 @@
 /* While a client does not read, the bus is asked again after a time that grows within these. */
 #define REST_MS_MIN 20
 #define REST_MS_MAX 2560
+
+static Bus *
+get_bus(const FlowControl *self)
+{
+    return self->client->server->bus;
+}
 
 /* ---- counting */
 
@@ -84,7 +90,7 @@ ask_client(FlowControl *self)
     if (self->ping != NULL || self->ping_again_id != 0 || self->wants_ping)
         return;
     self->wants_ping = TRUE;
-    g_queue_push_tail(&self->all->to_ping, self);
+    g_queue_push_tail(&get_bus(self)->to_ping, self);
 }
 
 /* A client that did not read when the bus was asked before comes after all others: so clients that
@@ -93,7 +99,7 @@ static void
 ask_bus(FlowControl *self)
 {
     if (self->rest_id == 0)
-        bus_statistics_ask(&self->all->statistics, &self->question, self->rest_ms == 0);
+        bus_statistics_ask(&get_bus(self)->statistics, &self->question, self->rest_ms == 0);
 }
 
 static void
@@ -261,7 +267,8 @@ static void
 send_ping(FlowControl *self)
 {
     g_autoptr(SdBusMessage) ping = NULL;
-    int r = sd_bus_message_new_method_call(self->all->bus, &ping, self->client->unique_name, "/",
+    sd_bus *bus = get_bus(self)->connection;
+    int r = sd_bus_message_new_method_call(bus, &ping, self->client->unique_name, "/",
                                            "org.freedesktop.DBus.Peer", "Ping");
 
     self->all_sent.n_sent_before_ping = self->all_sent.n_sent;
@@ -271,19 +278,19 @@ send_ping(FlowControl *self)
         r = seal_ping(ping);
     /* Without a time limit: however late it answers, it has read what came before. */
     if (r >= 0)
-        r = sd_bus_call_async(self->all->bus, &self->ping, ping, on_pong, self, UINT64_MAX);
+        r = sd_bus_call_async(bus, &self->ping, ping, on_pong, self, UINT64_MAX);
     if (r < 0)
         self->ping_again_id = g_timeout_add_seconds(PING_AGAIN_SECS, on_ping_again, self);
 }
 
 void
-flow_controls_send_pings(FlowControls *all)
+flow_control_send_pings(Bus *bus)
 {
     /* A Ping must not overtake the messages that it is sent for. */
-    if (outbox_get_length(all->outbox) > 0 || outbox_is_backed_up(all->outbox))
+    if (!bus_is_sent(bus) || bus_is_backed_up(bus))
         return;
-    while (!g_queue_is_empty(&all->to_ping)) {
-        FlowControl *self = g_queue_pop_head(&all->to_ping);
+    while (!g_queue_is_empty(&bus->to_ping)) {
+        FlowControl *self = g_queue_pop_head(&bus->to_ping);
 
         self->wants_ping = FALSE;
         send_ping(self);
@@ -292,26 +299,11 @@ flow_controls_send_pings(FlowControls *all)
 
 /* ---- init and fini */
 
-void
-flow_controls_init(FlowControls *all, sd_bus *bus, const Outbox *outbox)
-{
-    *all = (FlowControls){.bus = bus, .outbox = outbox};
-    g_queue_init(&all->to_ping);
-    bus_statistics_init(&all->statistics, bus, outbox);
-}
-
-void
-flow_controls_fini(FlowControls *all)
-{
-    bus_statistics_fini(&all->statistics);
-}
-
 FlowControl *
-flow_control_new(FlowControls *all, Client *client)
+flow_control_new(Client *client)
 {
     FlowControl *self = g_new0(FlowControl, 1);
 
-    self->all = all;
     self->client = client;
     self->question = (BusQuestion){.unique_name = client->unique_name,
                                    .data = self,
@@ -324,7 +316,7 @@ void
 flow_control_free(FlowControl *self)
 {
     if (self->wants_ping)
-        g_queue_remove(&self->all->to_ping, self);
+        g_queue_remove(&get_bus(self)->to_ping, self);
     g_clear_handle_id(&self->ping_again_id, g_source_remove);
     g_clear_handle_id(&self->rest_id, g_source_remove);
     g_clear_pointer(&self->ping, sd_bus_slot_unref);

@@ -24,16 +24,7 @@
 
 #include "bus-statistics.h"
 #include "client.h"
-#include "outbox.h"
 #include "sd-bus.h"
-
-/* What the flow control of all clients shares. */
-typedef struct {
-    sd_bus *bus;          /* borrowed */
-    const Outbox *outbox; /* borrowed */
-    GQueue to_ping;       /* of FlowControl: to be sent a Ping at the end of the turn */
-    BusStatistics statistics;
-} FlowControls;
 
 /* Messages to a client, counted from its first; a long message counts as several. */
 typedef struct {
@@ -44,24 +35,20 @@ typedef struct {
 } FlowCount;
 
 struct FlowControl {
-    FlowControls *all; /* borrowed */
-    Client *client;    /* borrowed */
+    Client *client; /* borrowed */
     FlowCount all_sent;
     FlowCount watched;     /* of these: signals of what the client watches */
     FlowCount descriptors; /* and messages with a file descriptor */
     sd_bus_slot *ping;     /* its answer is awaited */
     guint ping_again_id;
-    gboolean wants_ping;  /* it is in FlowControls.to_ping */
+    gboolean wants_ping;  /* it is in Bus.to_ping */
     BusQuestion question; /* how much the bus holds for the client */
     guint rest_ms; /* the pause between two such questions; 0 unless the client did not read */
     guint rest_id;
     gboolean is_exempt; /* served whatever it has read */
 };
 
-void flow_controls_init(FlowControls *all, sd_bus *bus, const Outbox *outbox);
-void flow_controls_fini(FlowControls *all);
-
-FlowControl *flow_control_new(FlowControls *all, Client *client);
+FlowControl *flow_control_new(Client *client);
 void flow_control_free(FlowControl *self);
 
 /* Counts a message to the client with about `n_bytes` bytes of strings: a reply, an error or a
@@ -91,4 +78,4 @@ void flow_control_ask(FlowControl *self);
 void flow_control_exempt(FlowControl *self);
 
 /* Sends the Pings that are due. */
-void flow_controls_send_pings(FlowControls *all);
+void flow_control_send_pings(Bus *bus);

@@ -161,7 +161,7 @@ add_client(Server *server, const char *unique_name)
 {
     Client *client = server_add_client(server, unique_name, &bus_channel);
 
-    client->flow = flow_control_new(&server->bus->flow, client);
+    client->flow = flow_control_new(client);
     return client;
 }
 

@@ -152,7 +152,7 @@ is_too_late(const Client *client, const LockCall *call)
 
     return lock_call_changes_nothing(call) &&
            (flow_control_is_behind(client->flow) ||
-            (server->stage == SERVER_DRAINING && outbox_is_backed_up(&server->bus->outbox)));
+            (server->stage == SERVER_DRAINING && bus_is_backed_up(server->bus)));
 }
 
 /* Whether the client may use the object path of the call (see bucket-path.h). Paths of other

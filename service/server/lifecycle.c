@@ -70,7 +70,7 @@ static gboolean
 is_idle(const Server *server)
 {
     return user_agent_get_n_requests(&server->user_agent) == 0 && server->watches->n_watches == 0 &&
-           server->n_unidentified == 0 && outbox_get_length(&server->bus->outbox) == 0;
+           server->n_unidentified == 0 && bus_is_sent(server->bus);
 }
 
 static gboolean
@@ -153,7 +153,7 @@ lifecycle_on_name_released(Server *server)
 static const char *
 get_reason(const Server *server)
 {
-    if (outbox_get_length(&server->bus->outbox) > 0)
+    if (!bus_is_sent(server->bus))
         return "the bus does not read our messages";
     if (server->stage == SERVER_STOPPING)
         return "the bus does not reply to ReleaseName";
@@ -221,7 +221,7 @@ lifecycle_end_turn(Server *server)
     /* Clients that called before and are being identified still get replies. No further client is
      * identified: see admission_identify(). */
     if (server->n_unidentified == 0 && server->turn.runnable.length == 0 &&
-        outbox_is_written(&server->bus->outbox))
+        bus_is_written(server->bus))
         lifecycle_end(server, EXIT_SUCCESS);
 }
 

@@ -309,8 +309,7 @@ ownership_release_name(Server *server)
     Ownership *self = server->ownership;
     int r;
 
-    if (self->release_name != NULL || self->release_again_id != 0 ||
-        outbox_get_length(&server->bus->outbox) > 0)
+    if (self->release_name != NULL || self->release_again_id != 0 || !bus_is_sent(server->bus))
         return;
     r = sd_bus_release_name_async(server->bus->connection, &self->release_name, BUS_SERVICE_NAME,
                                   on_name_released, server);

@@ -311,7 +311,7 @@ static gboolean
 may_run_clients(const Server *server)
 {
     return server->turn.runnable.length > 0 &&
-           (!outbox_is_backed_up(&server->bus->outbox) || server->stage == SERVER_DRAINING);
+           (!bus_is_backed_up(server->bus) || server->stage == SERVER_DRAINING);
 }
 
 static void
@@ -391,7 +391,7 @@ bus_is_quiet(const Server *server)
 {
     uint64_t ready_us;
 
-    return !outbox_is_backed_up(&server->bus->outbox) &&
+    return !bus_is_backed_up(server->bus) &&
            sd_bus_get_timeout(server->bus->connection, &ready_us) >= 0 && ready_us != 0 &&
            sd_bus_get_events(server->bus->connection) == POLLIN;
 }

@@ -23,12 +23,12 @@
 void
 server_end_turn(Server *server)
 {
-    if (outbox_is_backed_up(&server->bus->outbox))
-        turn_add_output(&server->bus->outbox.output, 0); /* queued messages may be sendable again */
+    if (bus_is_backed_up(server->bus))
+        turn_add_output(&server->bus->output, 0); /* queued messages may be sendable again */
     scheduler_end_turn(server);
     if (server->state != NULL)
         state_compact(server->state);
-    flow_controls_send_pings(&server->bus->flow);
+    flow_control_send_pings(server->bus);
     if (server->stage == SERVER_STOPPING)
         ownership_release_name(server);
     if (server->stage == SERVER_DRAINING)
@@ -55,7 +55,7 @@ may_read(gpointer data)
 {
     const Server *server = data;
 
-    return !outbox_is_backed_up(&server->bus->outbox) && !turn_is_full(&server->turn);
+    return !bus_is_backed_up(server->bus) && !turn_is_full(&server->turn);
 }
 
 static void

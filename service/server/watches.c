@@ -139,8 +139,7 @@ get_watches(const Server *server, gconstpointer subject)
 static gboolean
 can_queue_signal(const Server *server)
 {
-    return server->turn.n_bytes <= SIGNAL_BYTES_MAX &&
-           server->bus->outbox.n_bytes <= SIGNAL_BYTES_MAX;
+    return server->turn.n_bytes <= SIGNAL_BYTES_MAX && server->bus->n_bytes <= SIGNAL_BYTES_MAX;
 }
 
 /* Whether one more signal may be sent to this watcher; if not, it is counted as dropped. */
