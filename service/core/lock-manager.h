@@ -36,6 +36,7 @@ struct LockManager {
     guint64 last_sequence;
     guint64 last_token;      /* 0 if clustered: see permit.h */
     guint64 last_inspection; /* private to inspect.c */
+    GQueue watches;          /* for the server; not used by the core */
 };
 
 /* Gets the manager of a bucket, or creates it. Returns a new reference. */

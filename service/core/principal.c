@@ -65,8 +65,8 @@ principal_find(const UserAgent *user_agent, const PrincipalIdentity *identity)
     return g_hash_table_lookup(user_agent->principals, identity);
 }
 
-const LimitsAccount *
-principal_get_scope(const Principal *principal)
+LimitsAccount *
+principal_get_scope(Principal *principal)
 {
     if (principal->identity.kind == PRINCIPAL_UNSANDBOXED && principal->identity.uid == 0)
         return &principal->user_agent->total;
@@ -74,7 +74,7 @@ principal_get_scope(const Principal *principal)
 }
 
 gboolean
-principal_may_observe(const Principal *observer, const Principal *observed)
+principal_may_observe(Principal *observer, const Principal *observed)
 {
     const LimitsAccount *scope = principal_get_scope(observer);
 

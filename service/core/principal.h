@@ -64,6 +64,7 @@ struct LimitsAccount {
     LimitsAccount *parent; /* borrowed; NULL for the total */
     guint32 n[N_CHARGES];
     guint32 n_sharers[N_CHARGES]; /* number of direct children that have any */
+    GQueue watches;               /* for the server; not used by the core */
 };
 
 /* Asserts that nothing is charged. */
@@ -106,8 +107,8 @@ Principal *principal_find(const UserAgent *user_agent, const PrincipalIdentity *
 /* A principal may observe all principals whose accounts are in one subtree; this returns the root
  * of that: for uid 0 the account of all users, for another uid its own account, which has those of
  * its sandboxed applications below it, and for a sandboxed application its own account. */
-const LimitsAccount *principal_get_scope(const Principal *principal);
-gboolean principal_may_observe(const Principal *observer, const Principal *observed);
+LimitsAccount *principal_get_scope(Principal *principal);
+gboolean principal_may_observe(Principal *observer, const Principal *observed);
 
 /* principal_first_token() returns where the tokens of a new bucket start. principal_retire_token()
  * records the last token of a bucket that is freed. Neither depends on other principals. */

@@ -229,7 +229,7 @@ append_observable_of(Writer *writer, const Principal *observer, const Principal 
 static void
 append_observable(Writer *writer)
 {
-    const Principal *principal = writer->caller->principal;
+    Principal *principal = writer->caller->principal;
     GHashTableIter iter;
     Principal *other;
 

@@ -69,7 +69,7 @@ arm_idle_timer(Server *server, gint64 delay_us)
 static gboolean
 is_idle(const Server *server)
 {
-    return user_agent_get_n_requests(&server->user_agent) == 0 && server->watches->n_watches == 0 &&
+    return user_agent_get_n_requests(&server->user_agent) == 0 && !watches_exist(server) &&
            server->n_unidentified == 0 && bus_is_sent(server->bus);
 }
 

@@ -77,7 +77,7 @@ notify(Server *server, PendingReply *pending)
             send_reply(pending);
         else
             notified = notify_owner(effect);
-        if (server->watches->n_watches > 0)
+        if (watches_exist(server))
             watches_notify(server, effect, notified);
     }
     send_reply(pending);

@@ -16,7 +16,6 @@
 #include "sd-bus-source.h"
 #include "sleep.h"
 #include "state.h"
-#include "watches.h"
 
 /* ---- turns */
 
@@ -99,7 +98,6 @@ server_new(sd_bus *bus, const Limits *limits, const ServerOptions *options)
     server->bus = g_new0(Bus, 1);
     bus_init(server->bus, bus, server);
     server->sockets = packet_sockets_new(server);
-    server->watches = watches_new();
     server->lifecycle = lifecycle_new(options->idle_exit_secs);
     server->ownership = ownership_new(&options->ownership);
     scheduler_start(server);
@@ -144,7 +142,6 @@ server_free(Server *server)
     bus_fini(server->bus);
     g_free(server->bus);
     scheduler_stop(server);
-    watches_free(server->watches);
     lifecycle_free(server->lifecycle);
     g_free(server);
 }

@@ -12,42 +12,21 @@
 /* The maximum size of signals for all watchers together in one turn. */
 #define SIGNAL_BYTES_MAX (2UL * 1024 * 1024)
 
-Watches *
-watches_new(void)
+static GQueue *
+get_subject(const Client *client, LockManager *manager)
 {
-    Watches *watches = g_new0(Watches, 1);
-
-    watches->by_subject = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)g_queue_free);
-    return watches;
-}
-
-void
-watches_free(Watches *watches)
-{
-    g_assert(watches->n_watches == 0);
-    g_hash_table_unref(watches->by_subject);
-    g_free(watches);
-}
-
-static gconstpointer
-get_subject(const Client *client, const LockManager *manager)
-{
-    return manager != NULL ? (gconstpointer)manager : principal_get_scope(client->agent->principal);
+    return manager != NULL ? &manager->watches
+                           : &principal_get_scope(client->agent->principal)->watches;
 }
 
 static void
 remove_watch(Watch *watch)
 {
-    Watches *watches = watch->client->server->watches;
-    gconstpointer subject = get_subject(watch->client, watch->manager);
-    GQueue *queue = g_hash_table_lookup(watches->by_subject, subject);
+    Client *client = watch->client;
 
-    g_queue_unlink(queue, &watch->in_subject);
-    if (queue->length == 0)
-        g_hash_table_remove(watches->by_subject, subject);
-    g_queue_unlink(&watch->client->watches, &watch->in_client);
-    limits_discharge(&watch->client->agent->principal->account, CHARGE_WATCH, 1);
-    watches->n_watches--;
+    g_queue_unlink(get_subject(client, watch->manager), &watch->in_subject);
+    g_queue_unlink(&client->watches, &watch->in_client);
+    limits_discharge(&client->agent->principal->account, CHARGE_WATCH, 1);
     g_clear_pointer(&watch->manager, lock_manager_unref);
     g_free(watch);
 }
@@ -55,23 +34,15 @@ remove_watch(Watch *watch)
 static void
 add_watch(Client *client, LockManager *manager)
 {
-    Watches *watches = client->server->watches;
-    gconstpointer subject = get_subject(client, manager);
-    GQueue *queue = g_hash_table_lookup(watches->by_subject, subject);
     Watch *watch = g_new0(Watch, 1);
 
-    if (queue == NULL) {
-        queue = g_queue_new();
-        g_hash_table_insert(watches->by_subject, (gpointer)subject, queue);
-    }
     watch->client = client;
     watch->manager = manager != NULL ? lock_manager_ref(manager) : NULL;
     watch->in_client.data = watch;
     watch->in_subject.data = watch;
-    g_queue_push_tail_link(queue, &watch->in_subject);
+    g_queue_push_tail_link(get_subject(client, manager), &watch->in_subject);
     g_queue_push_tail_link(&client->watches, &watch->in_client);
     limits_charge(&client->agent->principal->account, CHARGE_WATCH, 1);
-    watches->n_watches++;
 }
 
 static Watch *
@@ -126,14 +97,6 @@ watches_remove_client(Client *client)
         remove_watch(watch);
 }
 
-static GList *
-get_watches(const Server *server, gconstpointer subject)
-{
-    GQueue *queue = g_hash_table_lookup(server->watches->by_subject, subject);
-
-    return queue != NULL ? queue->head : NULL;
-}
-
 /* Whether more signals may be queued in this turn: one change may concern thousands of watchers,
  * and one turn may have thousands of changes. */
 static gboolean
@@ -159,10 +122,9 @@ void
 watches_notify(Server *server, const Effect *effect, const Client *notified)
 {
     const LockManager *manager = effect->request->queue->manager;
-    GList *of_bucket;
+    const GList *of_bucket = manager->watches.head;
 
-    of_bucket = get_watches(server, manager);
-    for (GList *link = of_bucket; link != NULL; link = link->next) {
+    for (const GList *link = of_bucket; link != NULL; link = link->next) {
         Watch *watch = link->data;
 
         if (watch->client != notified && admit(watch))
@@ -170,7 +132,7 @@ watches_notify(Server *server, const Effect *effect, const Client *notified)
     }
     for (const LimitsAccount *account = &manager->principal->account; account != NULL;
          account = account->parent)
-        for (GList *link = get_watches(server, account); link != NULL; link = link->next) {
+        for (const GList *link = account->watches.head; link != NULL; link = link->next) {
             Watch *watch = link->data;
 
             if (watch->client == notified ||

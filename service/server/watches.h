@@ -8,10 +8,10 @@
  * for a watcher is not. So a watcher is sent only as many signals as flow control allows, and all
  * watchers together a bounded number of bytes per turn. Further signals are counted, and `Missed`
  * with their number is sent when the watcher has read its messages. Signals for watchers are always
- * sent on the bus, even if the client has a lock socket. A watch of a bucket owns a reference to
- * the lock manager, so an empty bucket can be watched. A watch of all buckets has no manager: it is
- * indexed by the account that includes everything its client may observe (principal_get_scope). A
- * client with both kinds of watches gets each signal once. */
+ * sent on the bus, even if the client has a lock socket. A watch of a bucket is in the list
+ * of the lock manager, and owns a reference to it, so an empty bucket can be watched. A watch of
+ * all buckets has no manager: it is in the list of the account that includes everything its client
+ * may observe (principal_get_scope). A client with both kinds of watches gets each signal once. */
 
 #pragma once
 
@@ -27,18 +27,15 @@ typedef struct {
     LockManager *manager; /* owned reference; NULL: all buckets that the client may observe */
     guint64 n_missed;
     GList in_client;
-    GList in_subject;
+    GList in_subject; /* in the list of the manager or the account */
 } Watch;
 
-struct Watches {
-    /* LockManager or, for watches of all buckets, LimitsAccount -> GQueue of Watch, by
-     * Watch.in_subject */
-    GHashTable *by_subject;
-    guint n_watches;
-};
-
-Watches *watches_new(void);
-void watches_free(Watches *watches);
+/* Whether any client watches anything. */
+static inline gboolean
+watches_exist(const Server *server)
+{
+    return server->user_agent.total.n[CHARGE_WATCH] > 0;
+}
 
 /* Adds or removes the watch of a bucket, or of all buckets if `manager` is NULL. Does nothing if it
  * is there already, or not there. Fails with a limit of watches. */

@@ -30,7 +30,6 @@ typedef struct PacketSocket PacketSocket;
 typedef struct PacketSockets PacketSockets;
 typedef struct Sleep Sleep;
 typedef struct State State;
-typedef struct Watches Watches;
 
 typedef enum {
     SERVER_STARTING, /* calls are deferred */
@@ -58,7 +57,6 @@ struct Server {
     State *state;         /* of state/state.c: the stored state; NULL: none */
     Lifecycle *lifecycle; /* these: of server/ */
     Ownership *ownership;
-    Watches *watches;
     GPtrArray *cluster_calls; /* of server/cluster-calls.c; NULL if `cluster` is */
     Sleep *sleep;             /* NULL if `cluster` is */
     GSource *scheduler;       /* see scheduler.h */
