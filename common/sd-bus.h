@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* Includes sd-bus from the library that the build was configured for (libsystemd or basu), with
- * autoptr cleanup functions and two predicates for its error codes. */
+ * an autoptr cleanup function and a predicate for its error codes. */
 
 #pragma once
 
@@ -18,9 +18,7 @@
 #include <glib.h>
 
 typedef sd_bus_message SdBusMessage;
-typedef sd_bus_slot SdBusSlot;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SdBusMessage, sd_bus_message_unref)
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(SdBusSlot, sd_bus_slot_unref)
 
 /* Whether a negative errno from sd-bus is a temporary lack of resources, after which the connection
  * can still be used. */
@@ -28,12 +26,4 @@ static inline gboolean
 sd_bus_is_transient(int r)
 {
     return r == -ENOBUFS || r == -ENOMEM || r == -ETOOMANYREFS || r == -EAGAIN || r == -EINTR;
-}
-
-/* Whether the connection has ended, given `r` as returned by sd_bus_process(). After a temporary
- * lack of resources it has not. */
-static inline gboolean
-sd_bus_has_ended(sd_bus *bus, int r)
-{
-    return (r < 0 && !sd_bus_is_transient(r)) || sd_bus_is_open(bus) <= 0;
 }

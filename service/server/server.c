@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "admission.h"
+#include "bus-source.h"
 #include "cluster-calls.h"
 #include "cluster.h"
 #include "intake.h"
@@ -13,7 +14,6 @@
 #include "name-owner-changes.h"
 #include "packet-socket.h"
 #include "scheduler.h"
-#include "sd-bus-source.h"
 #include "sleep.h"
 #include "state.h"
 
@@ -49,25 +49,6 @@ server_run(Server *server)
     return lifecycle->exit_status;
 }
 
-static gboolean
-may_read(gpointer data)
-{
-    const Server *server = data;
-
-    return !bus_is_backed_up(server->bus) && !turn_is_full(&server->turn);
-}
-
-static void
-on_closed(gpointer data)
-{
-    lifecycle_bus_lost(data);
-}
-
-static const SdBusSourceHooks bus_hooks = {
-    .may_read = may_read,
-    .on_closed = on_closed,
-};
-
 void
 server_start(Server *server)
 {
@@ -82,7 +63,7 @@ server_start(Server *server)
     if (server->cluster != NULL)
         sleep_watch(server);
     ownership_take(server);
-    server->bus_source = sd_bus_source_attach(bus, &bus_hooks, server);
+    server->bus_source = bus_source_attach(server);
 }
 
 /* ---- */
