@@ -10,7 +10,7 @@
 
 #include "common/packet.h"
 
-/* Converts the D-Bus error `name`; this is the inverse of the table in service/dbus/errors.c.
+/* Converts the D-Bus error `name`; this is the inverse of the table in service/dbus/encode.c.
  * `message` may be NULL. */
 GError *error_new_from_dbus(const char *name, const char *message);
 

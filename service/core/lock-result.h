@@ -3,7 +3,7 @@
 
 /* The results of core operations.
  *
- * These are codes only. dbus/errors.c maps each to a D-Bus error and its text. After a result other
+ * These are codes only. dbus/encode.c maps each to a D-Bus error and its text. After a result other
  * than LOCK_RESULT_OK nothing has changed. */
 
 #pragma once

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "bus-names.h"
-#include "errors.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
 #include "principal.h"
@@ -73,25 +72,57 @@ encode_done(Client *client, const LockCall *call)
         bus_send(client, encode_new_reply(client, call), 0);
 }
 
-static void
-send_error(Client *client, const LockCall *call, const sd_bus_error *error)
+/* ---- errors */
+
+/* The names and texts of results. client-lib/error.c maps the names to the errors of the library.
+ * The texts are constant, so they reveal nothing about other clients. */
+static const struct {
+    const char *name;
+    const char *text;
+} errors[LOCK_RESULT_LIMIT] = {
+    [LOCK_RESULT_SHUTTING_DOWN] = {BUS_ERROR_INVALID_STATE, "the service is shutting down"},
+    [LOCK_RESULT_UNIDENTIFIED] = {BUS_ERROR_SECURITY, "the caller could not be identified"},
+    [LOCK_RESULT_NO_LOOKUP] = {BUS_ERROR_LIMITS_EXCEEDED,
+                               "too many callers are being identified; try again later"},
+    [LOCK_RESULT_NOT_CARRIABLE] = {BUS_ERROR_INVALID_ARGS,
+                                   "a string has a character that is not valid in D-Bus"},
+    [LOCK_RESULT_NO_CLUSTER] = {BUS_ERROR_NOT_SUPPORTED,
+                                "this machine is not configured for this bucket of a cluster"},
+    [LOCK_RESULT_NO_ACCESS] = {BUS_ERROR_SECURITY,
+                               "the caller is not permitted to use this bucket of a cluster"},
+    [LOCK_RESULT_NO_HOST_NAME] =
+        {BUS_ERROR_INVALID_ARGS, "option 'clientId' must have the name of a machine after 'host:'"},
+    [LOCK_RESULT_NAME_RESERVED] = {BUS_ERROR_NOT_SUPPORTED,
+                                   "names that begin with '-' are reserved"},
+    [LOCK_RESULT_STEAL_IF_AVAILABLE] = {BUS_ERROR_NOT_SUPPORTED,
+                                        "'steal' and 'ifAvailable' cannot be combined"},
+    [LOCK_RESULT_STEAL_NOT_EXCLUSIVE] = {BUS_ERROR_NOT_SUPPORTED,
+                                         "only an exclusive lock can be stolen"},
+    [LOCK_RESULT_SIGNAL_STEAL_OR_IF_AVAILABLE] =
+        {BUS_ERROR_NOT_SUPPORTED, "'signal' cannot be combined with 'steal' or 'ifAvailable'"},
+    [LOCK_RESULT_TIMEOUT_IF_AVAILABLE] = {BUS_ERROR_INVALID_ARGS,
+                                          "'timeout' and 'ifAvailable' cannot be combined"},
+    [LOCK_RESULT_KEY_MISMATCH] = {BUS_ERROR_INVALID_ARGS,
+                                  "'key' belongs to a live request for another lock"},
+    [LOCK_RESULT_NOT_HELD] = {BUS_ERROR_NOT_HELD, "this client holds no lock with this id"},
+    [LOCK_RESULT_UNREACHED] = {BUS_ERROR_UNAVAILABLE,
+                               "other machines have not replied: their locks may still be held"},
+    [LOCK_RESULT_NO_ROOM] = {BUS_ERROR_LIMITS_EXCEEDED,
+                             "the request cannot be stored: no space left in the state directory"},
+};
+
+void
+encode_error(Client *client, const LockCall *call, const char *name, const char *text)
 {
+    const sd_bus_error error = SD_BUS_ERROR_MAKE_CONST(name, text);
     g_autoptr(SdBusMessage) message = NULL;
     sd_bus_message *reply = NULL;
 
     if (!call->wants_reply)
         return;
     message = get_message(client, call);
-    if (sd_bus_message_new_method_error(message, &reply, error) >= 0)
+    if (sd_bus_message_new_method_error(message, &reply, &error) >= 0)
         bus_send(client, reply, 0);
-}
-
-void
-encode_error(Client *client, const LockCall *call, const char *name, const char *text)
-{
-    const sd_bus_error error = SD_BUS_ERROR_MAKE_CONST(name, text);
-
-    send_error(client, call, &error);
 }
 
 void
@@ -100,19 +131,27 @@ encode_errno(Client *client, const LockCall *call, int r)
     sd_bus_error error = SD_BUS_ERROR_NULL;
 
     sd_bus_error_set_errno(&error, r);
-    send_error(client, call, &error);
+    encode_error(client, call, error.name, error.message);
     sd_bus_error_free(&error);
 }
 
 void
 encode_result(Client *client, const LockCall *call, LockResult result)
 {
-    sd_bus_error error = SD_BUS_ERROR_NULL;
+    g_autofree char *text = NULL;
 
-    errors_set_from_result(&error, result, &client->server->user_agent.limits);
-    send_error(client, call, &error);
-    sd_bus_error_free(&error);
+    if (result < LOCK_RESULT_LIMIT) {
+        g_assert(errors[result].name != NULL);
+        encode_error(client, call, errors[result].name, errors[result].text);
+        return;
+    }
+    text = g_strdup_printf("the limit %s (%u) is reached",
+                           limit_id_get_name(result - LOCK_RESULT_LIMIT),
+                           client->server->user_agent.limits.max[result - LOCK_RESULT_LIMIT]);
+    encode_error(client, call, BUS_ERROR_LIMITS_EXCEEDED, text);
 }
+
+/* ---- replies of lock operations */
 
 static void
 reply_to_call(Client *client, const LockCall *call, const LockReply *reply)
