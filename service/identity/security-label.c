@@ -10,71 +10,22 @@
 /* Separates the profiles of a stacked label; also used for a profile in a namespace. */
 #define STACKED "//&"
 
-#define NAME_MAX_BYTES 40
-#define KEY_MAX_BYTES  10
-#define APP_MAX_BYTES  255
+/* Letters and digits, with single dashes between them. */
+#define LOWER_WORDS "[a-z0-9]+(?:-[a-z0-9]+)*"
+#define WORDS       "[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*"
 
-/* Whether the text consists of letters and digits, with single dashes between them. */
-static gboolean
-is_dashed(const char *text, gsize size, gboolean may_be_upper)
-{
-    for (gsize i = 0; i < size; i++) {
-        char c = text[i];
+/* Up to 40 bytes with a letter, and a key if the Snap is installed more than once. */
+#define INSTANCE "(?=[^_.]{1,40}[_.])(?=[^_.]*[a-z])" LOWER_WORDS "(?:_[a-z0-9]{1,10})?"
 
-        if (c == '-' ? i == 0 || i + 1 == size || text[i - 1] == '-'
-                     : !g_ascii_isalnum(c) || (g_ascii_isupper(c) && !may_be_upper))
-            return FALSE;
-    }
-    return size > 0;
-}
-
-/* Whether the text is NAME, or NAME_KEY for a Snap that is installed more than once. */
-static gboolean
-is_instance_name(const char *text, gsize size)
-{
-    const char *key = memchr(text, '_', size);
-    gsize name_size = key != NULL ? (gsize)(key - text) : size;
-    gsize key_size = key != NULL ? size - name_size - 1 : 0;
-    gsize n_letters = 0;
-
-    if (key != NULL && (key_size > KEY_MAX_BYTES || memchr(key + 1, '-', key_size) != NULL ||
-                        !is_dashed(key + 1, key_size, FALSE)))
-        return FALSE;
-    for (gsize i = 0; i < name_size; i++)
-        n_letters += g_ascii_islower(text[i]);
-    return name_size <= NAME_MAX_BYTES && n_letters > 0 && is_dashed(text, name_size, FALSE);
-}
-
-static gboolean
-is_app(const char *text, gsize size)
-{
-    const char hook[] = "hook.";
-
-    if (size > APP_MAX_BYTES)
-        return FALSE;
-    if (size > strlen(hook) && memcmp(text, hook, strlen(hook)) == 0)
-        return is_dashed(text + strlen(hook), size - strlen(hook), FALSE);
-    return is_dashed(text, size, TRUE);
-}
-
-/* Whether the text is a mode such as " (enforce)". */
-static gboolean
-is_mode(const char *text)
-{
-    gsize size = strlen(text);
-
-    if (size < strlen(" (x)") || !g_str_has_prefix(text, " (") || text[size - 1] != ')')
-        return FALSE;
-    for (gsize i = strlen(" ("); i < size - 1; i++)
-        if (!g_ascii_islower(text[i]))
-            return FALSE;
-    return TRUE;
-}
+/* An application or a hook: up to 255 bytes. */
+#define APP  "(?=[^ ]{1,255} )(?:hook\\." LOWER_WORDS "|" WORDS ")"
+#define MODE " \\([a-z]+\\)"
 
 gboolean
 security_label_parse(const char *label, gsize size, char **out_snap)
 {
-    const char *name, *dot, *blank;
+    g_autoptr(GRegex) regex = NULL;
+    g_autoptr(GMatchInfo) match = NULL;
 
     *out_snap = NULL;
     if (size == 0)
@@ -84,12 +35,9 @@ security_label_parse(const char *label, gsize size, char **out_snap)
     if (!g_str_has_prefix(label, PREFIX))
         return strstr(label, STACKED) == NULL || strstr(label, PREFIX) == NULL;
 
-    name = label + strlen(PREFIX);
-    dot = strchr(name, '.');
-    blank = strchr(name, ' ');
-    if (dot == NULL || blank == NULL || blank < dot || !is_mode(blank) ||
-        !is_instance_name(name, (gsize)(dot - name)) || !is_app(dot + 1, (gsize)(blank - dot - 1)))
-        return FALSE;
-    *out_snap = g_strndup(name, (gsize)(dot - name));
-    return TRUE;
+    regex = g_regex_new("snap\\.(" INSTANCE ")\\." APP MODE "\\z", G_REGEX_RAW | G_REGEX_ANCHORED,
+                        0, NULL);
+    if (g_regex_match(regex, label, 0, &match))
+        *out_snap = g_match_info_fetch(match, 1);
+    return *out_snap != NULL;
 }

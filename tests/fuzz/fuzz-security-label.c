@@ -2,53 +2,86 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* Security labels: any bytes, as the bus transmits them. The result is compared with a second
- * implementation of the rule. A bug here could take one application for another. */
+ * implementation of the rule, without a regular expression. A bug here could take one application
+ * for another. */
 
 #include <string.h>
 
 #include "service/identity/security-label.h"
 #include "tests/fuzz/fuzz.h"
 
-#define SNAP_BYTES_MAX 40
-#define APP_BYTES_MAX  255
+#define NAME_MAX_BYTES 40
+#define KEY_MAX_BYTES  10
+#define APP_MAX_BYTES  255
 
-#define WORDS(letters) "(?:[" letters "]+-)*[" letters "]+"
+/* Whether the text consists of letters and digits, with single dashes between them. */
+static gboolean
+is_dashed(const char *text, gsize size, gboolean may_be_upper)
+{
+    for (gsize i = 0; i < size; i++) {
+        char c = text[i];
 
-static const char rule[] =
-    "\\Asnap\\."
-    "(?<snap>(?<name>" WORDS("a-z0-9") ")(?:_[a-z0-9]{1,10})?)"
-                                       "\\."
-                                       "(?<app>hook\\." WORDS("a-z0-9") "|" WORDS(
-                                           "a-zA-Z0-9") ")"
-                                                        " \\([a-z]+\\)\\z";
+        if (c == '-' ? i == 0 || i + 1 == size || text[i - 1] == '-'
+                     : !g_ascii_isalnum(c) || (g_ascii_isupper(c) && !may_be_upper))
+            return FALSE;
+    }
+    return size > 0;
+}
+
+/* Whether the text is NAME, or NAME_KEY for a Snap that is installed more than once. */
+static gboolean
+is_instance_name(const char *text, gsize size)
+{
+    const char *key = memchr(text, '_', size);
+    gsize name_size = key != NULL ? (gsize)(key - text) : size;
+    gsize key_size = key != NULL ? size - name_size - 1 : 0;
+    gsize n_letters = 0;
+
+    if (key != NULL && (key_size > KEY_MAX_BYTES || memchr(key + 1, '-', key_size) != NULL ||
+                        !is_dashed(key + 1, key_size, FALSE)))
+        return FALSE;
+    for (gsize i = 0; i < name_size; i++)
+        n_letters += g_ascii_islower(text[i]);
+    return name_size <= NAME_MAX_BYTES && n_letters > 0 && is_dashed(text, name_size, FALSE);
+}
 
 static gboolean
-has_letter(const char *name)
+is_app(const char *text, gsize size)
 {
-    while (*name != '\0' && !(*name >= 'a' && *name <= 'z'))
-        name++;
-    return *name != '\0';
+    const char hook[] = "hook.";
+
+    if (size > APP_MAX_BYTES)
+        return FALSE;
+    if (size > strlen(hook) && memcmp(text, hook, strlen(hook)) == 0)
+        return is_dashed(text + strlen(hook), size - strlen(hook), FALSE);
+    return is_dashed(text, size, TRUE);
+}
+
+/* Whether the text is a mode such as " (enforce)". */
+static gboolean
+is_mode(const char *text)
+{
+    gsize size = strlen(text);
+
+    if (size < strlen(" (x)") || !g_str_has_prefix(text, " (") || text[size - 1] != ')')
+        return FALSE;
+    for (gsize i = strlen(" ("); i < size - 1; i++)
+        if (!g_ascii_islower(text[i]))
+            return FALSE;
+    return TRUE;
 }
 
 /* NULL if it isn't the label of a Snap. */
 static char *
 match_snap(const char *label)
 {
-    static GRegex *regex;
-    g_autoptr(GMatchInfo) match = NULL;
-    g_autofree char *name = NULL;
-    g_autofree char *app = NULL;
+    const char *name = label + strlen("snap."), *dot = strchr(name, '.'),
+               *blank = strchr(name, ' ');
 
-    if (regex == NULL)
-        regex = g_regex_new(rule, G_REGEX_RAW | G_REGEX_DOLLAR_ENDONLY, 0, NULL);
-    g_assert(regex != NULL);
-    if (!g_regex_match(regex, label, 0, &match))
+    if (dot == NULL || blank == NULL || blank < dot || !is_mode(blank) ||
+        !is_instance_name(name, (gsize)(dot - name)) || !is_app(dot + 1, (gsize)(blank - dot - 1)))
         return NULL;
-    name = g_match_info_fetch_named(match, "name");
-    app = g_match_info_fetch_named(match, "app");
-    if (strlen(name) > SNAP_BYTES_MAX || strlen(app) > APP_BYTES_MAX || !has_letter(name))
-        return NULL;
-    return g_match_info_fetch_named(match, "snap");
+    return g_strndup(name, (gsize)(dot - name));
 }
 
 int
