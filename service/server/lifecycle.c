@@ -17,32 +17,20 @@
 
 static gboolean on_idle_timer(gpointer data);
 
-Lifecycle *
-lifecycle_new(double idle_exit_secs)
-{
-    Lifecycle *lifecycle = g_new0(Lifecycle, 1);
-
-    lifecycle->idle_exit_us = (gint64)(idle_exit_secs * G_USEC_PER_SEC);
-    return lifecycle;
-}
-
 void
-lifecycle_free(Lifecycle *lifecycle)
+lifecycle_fini(Server *server)
 {
-    g_clear_handle_id(&lifecycle->idle_id, g_source_remove);
-    g_clear_handle_id(&lifecycle->stop_deadline_id, g_source_remove);
-    g_free(lifecycle);
+    g_clear_handle_id(&server->idle_id, g_source_remove);
+    g_clear_handle_id(&server->stop_deadline_id, g_source_remove);
 }
 
 void
 lifecycle_end(Server *server, int exit_status)
 {
-    Lifecycle *lifecycle = server->lifecycle;
-
     if (server->stage == SERVER_ENDED)
         return;
     server->stage = SERVER_ENDED;
-    lifecycle->exit_status = exit_status;
+    server->exit_status = exit_status;
 }
 
 void
@@ -62,7 +50,7 @@ static void
 arm_idle_timer(Server *server, gint64 delay_us)
 {
     /* Rounded up: a timer that is early would only be armed again. */
-    server->lifecycle->idle_id =
+    server->idle_id =
         g_timeout_add((guint)CLAMP(delay_us / 1000 + 1, 1, G_MAXINT32), on_idle_timer, server);
 }
 
@@ -77,11 +65,11 @@ static gboolean
 on_idle_timer(gpointer data)
 {
     Server *server = data;
-    const gint64 limit_us = server->lifecycle->idle_exit_us;
+    const gint64 limit_us = server->idle_exit_us;
     /* now_us is the time of the last operation of the core. */
     gint64 idle_us = g_get_monotonic_time() - server->user_agent.now_us;
 
-    server->lifecycle->idle_id = 0;
+    server->idle_id = 0;
     if (!is_idle(server)) {
         arm_idle_timer(server, limit_us);
     } else if (idle_us < limit_us) {
@@ -129,12 +117,10 @@ admit_clients(Server *server)
 void
 lifecycle_run(Server *server)
 {
-    Lifecycle *lifecycle = server->lifecycle;
-
     server->stage = SERVER_RUNNING;
     clock_tick(server);
-    if (lifecycle->idle_exit_us > 0)
-        arm_idle_timer(server, lifecycle->idle_exit_us);
+    if (server->idle_exit_us > 0)
+        arm_idle_timer(server, server->idle_exit_us);
     admit_clients(server);
 }
 
@@ -169,7 +155,7 @@ on_stop_deadline(gpointer data)
 {
     Server *server = data;
 
-    server->lifecycle->stop_deadline_id = 0;
+    server->stop_deadline_id = 0;
     g_warning("%s; ending anyway", get_reason(server));
     lifecycle_end(server, EXIT_FAILURE);
     return G_SOURCE_REMOVE;
@@ -200,16 +186,14 @@ lose_everything(Server *server)
 void
 lifecycle_stop(Server *server)
 {
-    Lifecycle *lifecycle = server->lifecycle;
-
     if (server->stage == SERVER_STARTING)
         lifecycle_end(server, EXIT_SUCCESS);
     if (server->stage != SERVER_RUNNING)
         return;
 
     server->stage = SERVER_STOPPING;
-    lifecycle->stop_deadline_id = g_timeout_add(STOP_TIMEOUT_MS, on_stop_deadline, server);
-    g_clear_handle_id(&lifecycle->idle_id, g_source_remove);
+    server->stop_deadline_id = g_timeout_add(STOP_TIMEOUT_MS, on_stop_deadline, server);
+    g_clear_handle_id(&server->idle_id, g_source_remove);
     cluster_calls_finish_all(server);
     if (server->state == NULL)
         lose_everything(server);

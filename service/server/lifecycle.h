@@ -39,17 +39,6 @@
 
 #include "client.h"
 
-struct Lifecycle {
-    gint64 idle_exit_us; /* 0: never */
-    int exit_status;
-    guint idle_id;
-    guint stop_deadline_id;
-};
-
-/* `idle_exit_secs` 0: an idle service does not end. */
-Lifecycle *lifecycle_new(double idle_exit_secs);
-void lifecycle_free(Lifecycle *lifecycle);
-
 /* Step 4: the state is restored, if there is one. From here on the service may be idle. */
 void lifecycle_run(Server *server);
 
@@ -72,3 +61,6 @@ void lifecycle_on_name_released(Server *server);
 
 /* The connection to the bus is lost: there is no client left to notify. */
 void lifecycle_bus_lost(Server *server);
+
+/* Removes the timers. */
+void lifecycle_fini(Server *server);

@@ -39,14 +39,12 @@ server_end_turn(Server *server)
 int
 server_run(Server *server)
 {
-    const Lifecycle *lifecycle = server->lifecycle;
-
     while (server->stage != SERVER_ENDED) {
         g_main_context_iteration(NULL, TRUE);
         if (server->stage != SERVER_ENDED)
             server_end_turn(server);
     }
-    return lifecycle->exit_status;
+    return server->exit_status;
 }
 
 void
@@ -79,7 +77,7 @@ server_new(sd_bus *bus, const Limits *limits, const ServerOptions *options)
     server->bus = g_new0(Bus, 1);
     bus_init(server->bus, bus, server);
     server->sockets = packet_sockets_new(server);
-    server->lifecycle = lifecycle_new(options->idle_exit_secs);
+    server->idle_exit_us = (gint64)(options->idle_exit_secs * G_USEC_PER_SEC);
     server->ownership = ownership_new(&options->ownership);
     scheduler_start(server);
     return server;
@@ -123,6 +121,6 @@ server_free(Server *server)
     bus_fini(server->bus);
     g_free(server->bus);
     scheduler_stop(server);
-    lifecycle_free(server->lifecycle);
+    lifecycle_fini(server);
     g_free(server);
 }

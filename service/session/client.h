@@ -24,7 +24,6 @@ typedef struct Admission Admission;
 typedef struct Bus Bus;
 typedef struct Cluster Cluster;
 typedef struct FlowControl FlowControl;
-typedef struct Lifecycle Lifecycle;
 typedef struct Ownership Ownership;
 typedef struct PacketSocket PacketSocket;
 typedef struct PacketSockets PacketSockets;
@@ -41,7 +40,11 @@ typedef enum {
 
 typedef struct Server Server;
 struct Server {
-    ServerStage stage; /* set by server/lifecycle.c */
+    ServerStage stage;   /* this and the next four are of server/lifecycle.c */
+    gint64 idle_exit_us; /* 0: never */
+    guint idle_id;
+    guint stop_deadline_id;
+    int exit_status;
     UserAgent user_agent;
     Turn turn;
     GHashTable *clients;    /* unique name -> Client, owned */
@@ -55,8 +58,7 @@ struct Server {
     PacketSockets *sockets; /* of socket/packet-socket.c */
     Cluster *cluster;     /* of cluster/cluster.c: buckets of several hosts; NULL: not configured */
     State *state;         /* of state/state.c: the stored state; NULL: none */
-    Lifecycle *lifecycle; /* these: of server/ */
-    Ownership *ownership;
+    Ownership *ownership; /* these: of server/ */
     GPtrArray *cluster_calls; /* of server/cluster-calls.c; NULL if `cluster` is */
     Sleep *sleep;             /* NULL if `cluster` is */
     GSource *scheduler;       /* see scheduler.h */
