@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "process.h"
 #include "sd-bus.h"
 
 #define GROUP_APPLICATION "Application"
@@ -42,42 +43,18 @@ flatpak_info_parse(const char *data, gsize size)
     return id != NULL && is_app_id(id) ? g_steal_pointer(&id) : NULL;
 }
 
-/* Reads until EOF or until the buffer is full, which is one byte more than is allowed. Returns the
- * number of bytes, or a negative number on error. */
-static gssize
-read_all(int fd, char *buffer, gsize room)
-{
-    gsize n = 0;
-
-    while (n < room) {
-        ssize_t r = read(fd, buffer + n, room - n);
-
-        if (r < 0 && errno == EINTR)
-            continue;
-        if (r < 0)
-            return -1;
-        if (r == 0)
-            break;
-        n += (gsize)r;
-    }
-    return (gssize)n;
-}
-
 static char *
 read_app_id(int fd)
 {
     g_autofree char *data = NULL;
     struct stat status;
-    gssize n;
+    gsize size;
 
     if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
         status.st_size > (off_t)FLATPAK_INFO_MAX)
         return NULL;
-    data = g_malloc(FLATPAK_INFO_MAX + 1);
-    n = read_all(fd, data, FLATPAK_INFO_MAX + 1);
-    if (n < 0 || n > (gssize)FLATPAK_INFO_MAX)
-        return NULL;
-    return flatpak_info_parse(data, (gsize)n);
+    data = process_read_fd(fd, FLATPAK_INFO_MAX, &size);
+    return data != NULL ? flatpak_info_parse(data, size) : NULL;
 }
 
 FlatpakInfo

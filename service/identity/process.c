@@ -25,19 +25,13 @@ close_fd(int *fd)
     *fd = -1;
 }
 
-/* Reads a file of /proc, whose size is not known in advance. Returns NULL on error or if it is
- * longer than `max`. */
-static char *
-read_file(int directory, const char *name, gsize max)
+char *
+process_read_fd(int fd, gsize max, gsize *out_size)
 {
-    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    g_autoptr(GString) text = NULL;
+    g_autoptr(GString) text = g_string_new(NULL);
     char buffer[4096];
     ssize_t n = -1;
 
-    if (fd < 0)
-        return NULL;
-    text = g_string_new(NULL);
     while (text->len <= max) {
         n = read(fd, buffer, sizeof buffer);
         if (n < 0 && errno == EINTR)
@@ -46,8 +40,22 @@ read_file(int directory, const char *name, gsize max)
             break;
         g_string_append_len(text, buffer, n);
     }
-    close(fd);
-    return n == 0 ? g_string_free(g_steal_pointer(&text), FALSE) : NULL;
+    *out_size = text->len;
+    return n == 0 && text->len <= max ? g_string_free(g_steal_pointer(&text), FALSE) : NULL;
+}
+
+/* Reads a file of /proc. */
+static char *
+read_file(int directory, const char *name, gsize max)
+{
+    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    char *text = NULL;
+    gsize size;
+
+    if (fd >= 0)
+        text = process_read_fd(fd, max, &size);
+    close_fd(&fd);
+    return text;
 }
 
 /* Returns the number after `begin` in /proc/self/fdinfo of an open file, or -1 if it isn't there.

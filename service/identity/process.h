@@ -28,6 +28,10 @@ void process_close(Process *process);
 /* Closes the /proc directory; process_is_running() can still be called. */
 void process_close_directory(Process *process);
 
+/* Reads an open file to its end, without relying on its size. Returns the owned contents and a NUL,
+ * or NULL on error or if it is longer than `max`. */
+char *process_read_fd(int fd, gsize max, gsize *out_size);
+
 /* Returns FALSE for a zombie, too. */
 gboolean process_is_running(const Process *process);
 
