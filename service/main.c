@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "bus-names.h"
+#include "cluster-calls.h"
 #include "cluster-config.h"
 #include "config.h"
 #include "descriptors.h"
@@ -193,7 +194,7 @@ set_cluster(Server *server, const CommandLine *line)
         return;
     config = cluster_config_load(path, &error);
     if (config != NULL)
-        server_set_cluster(server, config,
+        cluster_calls_init(server, config,
                            line->cluster_socket != NULL ? line->cluster_socket
                                                         : CLUSTER_SOCKET_PATH);
     else if (line->cluster_config != NULL ||
@@ -264,7 +265,8 @@ serve(const CommandLine *line, const Limits *limits)
 {
     g_autofree char *state_directory = find_state_directory(line);
     const ServerOptions options = {
-        .ownership = {.replace = line->replace, .state_directory = state_directory},
+        .replace = line->replace,
+        .state_directory = state_directory,
         .idle_exit_secs = line->idle_exit_secs,
     };
     Server *server;

@@ -11,7 +11,8 @@
 #include "cluster-info.h"
 #include "lock-call.h"
 
-/* Creates server->cluster; takes `config`. */
+/* Serves the buckets of a cluster: creates server->cluster; takes `config`. To be called before
+ * server_start(). */
 void cluster_calls_init(Server *server, ClusterConfig *config, const char *socket_path);
 void cluster_calls_fini(Server *server);
 

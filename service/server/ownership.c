@@ -37,12 +37,12 @@ struct Ownership {
 };
 
 Ownership *
-ownership_new(const OwnershipOptions *options)
+ownership_new(gboolean replace, const char *state_directory)
 {
     Ownership *self = g_new0(Ownership, 1);
 
-    self->replace = options->replace;
-    self->directory = g_strdup(options->state_directory);
+    self->replace = replace;
+    self->directory = g_strdup(state_directory);
     self->options.directory = self->directory;
     return self;
 }

@@ -30,12 +30,9 @@
 
 #include "client.h"
 
-typedef struct {
-    gboolean replace;            /* take the name from an instance that has this option too */
-    const char *state_directory; /* NULL: there is no stored state, and the name is all */
-} OwnershipOptions;
-
-Ownership *ownership_new(const OwnershipOptions *options);
+/* `replace`: take the name from an instance that has this option too. Without a directory there is
+ * no stored state, and the name is all. */
+Ownership *ownership_new(gboolean replace, const char *state_directory);
 void ownership_free(Ownership *ownership);
 
 /* Takes both, now or later in the main loop, and then restores the state (recovery_start), or runs

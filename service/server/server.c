@@ -12,6 +12,7 @@
 #include "intake.h"
 #include "lifecycle.h"
 #include "name-owner-changes.h"
+#include "ownership.h"
 #include "packet-socket.h"
 #include "scheduler.h"
 #include "sleep.h"
@@ -78,15 +79,9 @@ server_new(sd_bus *bus, const Limits *limits, const ServerOptions *options)
     bus_init(server->bus, bus, server);
     server->sockets = packet_sockets_new(server);
     server->idle_exit_us = (gint64)(options->idle_exit_secs * G_USEC_PER_SEC);
-    server->ownership = ownership_new(&options->ownership);
+    server->ownership = ownership_new(options->replace, options->state_directory);
     scheduler_start(server);
     return server;
-}
-
-void
-server_set_cluster(Server *server, ClusterConfig *config, const char *socket_path)
-{
-    cluster_calls_init(server, config, socket_path);
 }
 
 /* Ends all requests in the core without notifications. */

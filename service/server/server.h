@@ -11,22 +11,18 @@
 
 #include "bus.h"
 #include "client.h"
-#include "cluster-config.h"
 #include "core-limits.h"
-#include "ownership.h"
 #include "sd-bus.h"
 
 typedef struct {
-    OwnershipOptions ownership;
-    double idle_exit_secs; /* 0: never */
+    gboolean replace;            /* take the name from an instance that has this option too */
+    const char *state_directory; /* NULL: there is no stored state */
+    double idle_exit_secs;       /* 0: never */
 } ServerOptions;
 
 /* Takes the reference to `bus`, which must be connected or connecting. */
 Server *server_new(sd_bus *bus, const Limits *limits, const ServerOptions *options);
 void server_free(Server *server);
-
-/* Serves the buckets of a cluster; takes `config`. To be called before server_start(). */
-void server_set_cluster(Server *server, ClusterConfig *config, const char *socket_path);
 
 /* Begins to serve on the bus: see lifecycle.h. May block for some answers of the bus. If that
  * fails, the reason is logged, and server_run() returns immediately. */

@@ -37,7 +37,7 @@ epoll_wait(int epoll_fd, struct epoll_event *events, int max, int timeout_ms)
 static void
 start_server(SocketWorld *world)
 {
-    const ServerOptions options = {.ownership = {0}};
+    const ServerOptions options = {0};
     Limits limits;
     sd_bus *bus;
 
