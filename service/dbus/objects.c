@@ -69,19 +69,6 @@ append_strings(sd_bus_message *reply, const char *key, char **strings)
     return sd_bus_message_close_container(reply);
 }
 
-/* Returns the lines of a text, owned. */
-static char **
-split_lines(const char *text)
-{
-    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
-
-    for (guint i = 0; lines[i] != NULL; i++)
-        if (lines[i][0] != '\0')
-            g_strv_builder_add(builder, lines[i]);
-    return g_strv_builder_end(builder);
-}
-
 /* Returns the names that clients use, owned. */
 static char **
 get_bucket_names(const ClusterConfig *config)
@@ -105,7 +92,8 @@ append_cluster(sd_bus_message *reply, const ClusterInfo *info)
         "",           "unreachable", "not-renewed",    "service", "expired",   "denied",
         "other-data", "older-data",  "short-sessions", "storage", "addresses", "unexpected",
     };
-    g_auto(GStrv) hosts = split_lines(info->hosts);
+    g_autofree char *lines = g_strchomp(g_strdup(info->hosts));
+    g_auto(GStrv) hosts = g_strsplit(lines, "\n", -1);
     g_auto(GStrv) buckets = get_bucket_names(info->config);
     const guint32 left_ms = (guint32)CLAMP(info->lease_left_us / 1000, 0, G_MAXUINT32);
     int r;

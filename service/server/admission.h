@@ -29,5 +29,5 @@ gboolean admission_identify(Client *client);
 /* Removes a client that has left the bus, and terminates its agent. */
 void admission_remove_client(Client *client);
 
-/* For Session.client_free. */
+/* For Server.client_free. */
 void admission_free_client(Client *client);
