@@ -13,7 +13,6 @@
 #include "encode.h"
 #include "operations.h"
 #include "packet-socket.h"
-#include "principal.h"
 #include "state.h"
 #include "watches.h"
 
@@ -152,41 +151,6 @@ make_flood(Client *client)
     flow_control_ask(client->flow);
 }
 
-/* Clients that are not identified count as those of one user, which no client is. */
-static gpointer
-get_uid(const Client *client)
-{
-    return GUINT_TO_POINTER(client->agent != NULL ? client->agent->principal->identity.uid
-                                                  : G_MAXUINT32);
-}
-
-/* Returns the client with the most deferred bytes, of the uid that has the most. */
-static Client *
-find_greatest(const Server *server)
-{
-    g_autoptr(GHashTable) sums = g_hash_table_new(NULL, NULL); /* uid -> deferred bytes */
-    Client *client, *greatest = NULL;
-    GHashTableIter iter;
-    gsize sum, max = 0;
-
-    g_hash_table_iter_init(&iter, server->clients);
-    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client)) {
-        sum = GPOINTER_TO_SIZE(g_hash_table_lookup(sums, get_uid(client)));
-        g_hash_table_insert(sums, get_uid(client),
-                            GSIZE_TO_POINTER(sum + client->n_bytes_deferred));
-    }
-    g_hash_table_iter_init(&iter, server->clients);
-    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client)) {
-        sum = GPOINTER_TO_SIZE(g_hash_table_lookup(sums, get_uid(client)));
-        if (sum > max || (greatest != NULL && get_uid(client) == get_uid(greatest) &&
-                          client->n_bytes_deferred > greatest->n_bytes_deferred)) {
-            greatest = client;
-            max = sum;
-        }
-    }
-    return greatest;
-}
-
 void
 scheduler_defer(Client *client, const LockCall *call)
 {
@@ -204,7 +168,7 @@ scheduler_defer(Client *client, const LockCall *call)
                     client->unique_name);
     }
     while (server->n_bytes_deferred > server->user_agent.limits.max[LIMIT_BYTES_WAITING_TOTAL])
-        make_flood(find_greatest(server));
+        make_flood(server_find_greatest(server));
 }
 
 /* During the start, the agent that is to be terminated may not be restored yet: lifecycle.c. */

@@ -11,8 +11,8 @@
  *
  * A client with more deferred calls than the limits allow is treated as flooding: its agent is
  * terminated and its deferred calls are dropped, as are further calls until it has read its
- * messages. If a limit per uid or in total is exceeded, the client with the most deferred bytes is
- * the one that is treated so. */
+ * messages. If the limit in total is exceeded, it is the client with the most deferred bytes, of
+ * the uid that has the most (server_find_greatest), that is treated so. */
 
 #pragma once
 

@@ -113,6 +113,40 @@ client_drop_deferred(Client *client)
         lock_call_free(call);
 }
 
+/* No user has the uid that stands for clients that are not identified. */
+static gpointer
+get_uid(const Client *client)
+{
+    return GUINT_TO_POINTER(client->agent != NULL ? client->agent->principal->identity.uid
+                                                  : G_MAXUINT32);
+}
+
+Client *
+server_find_greatest(const Server *server)
+{
+    g_autoptr(GHashTable) sums = g_hash_table_new(NULL, NULL); /* uid -> deferred bytes */
+    Client *client, *greatest = NULL;
+    GHashTableIter iter;
+    gsize sum, max = 0;
+
+    g_hash_table_iter_init(&iter, server->clients);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client)) {
+        sum = GPOINTER_TO_SIZE(g_hash_table_lookup(sums, get_uid(client)));
+        g_hash_table_insert(sums, get_uid(client),
+                            GSIZE_TO_POINTER(sum + client->n_bytes_deferred));
+    }
+    g_hash_table_iter_init(&iter, server->clients);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client)) {
+        sum = GPOINTER_TO_SIZE(g_hash_table_lookup(sums, get_uid(client)));
+        if (sum > max || (greatest != NULL && get_uid(client) == get_uid(greatest) &&
+                          client->n_bytes_deferred > greatest->n_bytes_deferred)) {
+            greatest = client;
+            max = sum;
+        }
+    }
+    return greatest;
+}
+
 /* ---- buckets */
 
 PrincipalIdentity

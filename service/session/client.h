@@ -121,6 +121,10 @@ void client_defer(Client *client, const LockCall *call);
 LockCall *client_take_deferred(Client *client);
 void client_drop_deferred(Client *client);
 
+/* Returns the client with the most deferred bytes, of the uid that has the most; NULL: no client
+ * has any. Clients that are not identified count as those of one uid. */
+Client *server_find_greatest(const Server *server);
+
 /* Returns the identity of the principal whose bucket the call refers to: the caller's own, or that
  * of the object path. */
 PrincipalIdentity client_get_owner(const Client *client, const LockCall *call);

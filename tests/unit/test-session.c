@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "service/core/principal.h"
 #include "service/session/client.h"
 
 typedef struct {
@@ -141,6 +142,52 @@ test_queue_is_counted(Fixture *f, gconstpointer data)
     g_assert_cmpuint(f->server.n_bytes_deferred, ==, n_bytes);
 }
 
+static Client *
+add_client(Fixture *f, const char *unique_name, guint n_deferred)
+{
+    Client *client = server_add_client(&f->server, unique_name, NULL);
+    const LockCall call = make_request("n");
+
+    for (guint i = 0; i < n_deferred; i++)
+        client_defer(client, &call);
+    return client;
+}
+
+static void
+identify(Fixture *f, Client *client, guint32 uid)
+{
+    const PrincipalIdentity identity = {.uid = uid, .app_id = ""};
+    Principal *principal = principal_get(&f->server.user_agent, &identity);
+    Agent *agent = NULL;
+
+    g_assert_cmpint(agent_new(principal, client->unique_name, &agent), ==, LOCK_RESULT_OK);
+    principal_unref(principal);
+    client_set_agent(client, agent);
+}
+
+/* It is a client of the user whose clients have the most together; those that are not identified
+ * count as those of one user. */
+static void
+test_greatest(Fixture *f, gconstpointer data)
+{
+    Client *one, *two, *other, *unknown;
+
+    g_assert_null(server_find_greatest(&f->server));
+    one = add_client(f, ":1.1", 3);
+    two = add_client(f, ":1.2", 4);
+    other = add_client(f, ":1.3", 5);
+    identify(f, one, 1000);
+    identify(f, two, 1000);
+    identify(f, other, 1001);
+    g_assert_true(server_find_greatest(&f->server) == two);
+    unknown = add_client(f, ":1.4", 5);
+    add_client(f, ":1.5", 3);
+    g_assert_true(server_find_greatest(&f->server) == unknown);
+    client_drop_deferred(unknown);
+    client_drop_deferred(two);
+    g_assert_true(server_find_greatest(&f->server) == other);
+}
+
 /* ---- turns */
 
 typedef struct {
@@ -223,6 +270,7 @@ main(int argc, char **argv)
     TEST("/session/copy-is-cut", test_copy_is_cut);
     TEST("/session/queue", test_queue);
     TEST("/session/queue-is-counted", test_queue_is_counted);
+    TEST("/session/greatest", test_greatest);
     TEST("/session/turn", test_turn);
     TEST("/session/calls", test_calls);
     TEST("/session/runnable", test_runnable);
