@@ -22,12 +22,11 @@
 #include "service/state/records.h"
 #include "tests/state/state-fixture.h"
 
-#define TOKEN_CEILING "1000"
-#define ID_CEILING    256
+#define ID_CEILING 256
 
 /* Two agents, and a request of each. */
 static const char *const sound[] = {
-    "tokens 0 " TOKEN_CEILING, "agent 1 :1.A", "agent 2 :1.B", "request 1 1 x held 1",
+    "tokens 0 1000",           "agent 1 :1.A", "agent 2 :1.B", "request 1 1 x held 1",
     "request 2 1 x waiting 2", NULL,
 };
 
