@@ -259,8 +259,8 @@ find_request(const LockManager *manager, const Agent *agent, guint64 id)
     return request != NULL && request->queue->manager == manager ? request : NULL;
 }
 
-static void
-end_and_process(LockManager *manager, LockRequest *request, EffectKind effect_kind)
+void
+lock_manager_end_and_process(LockManager *manager, LockRequest *request, EffectKind effect_kind)
 {
     LockQueue *queue = lock_queue_ref(request->queue);
 
@@ -277,7 +277,7 @@ lock_manager_release(LockManager *manager, Agent *agent, guint64 id)
     if (request == NULL || request->state != LOCK_REQUEST_HELD)
         return LOCK_RESULT_NOT_HELD;
 
-    end_and_process(manager, request, EFFECT_RELEASED);
+    lock_manager_end_and_process(manager, request, EFFECT_RELEASED);
     return LOCK_RESULT_OK;
 }
 
@@ -289,7 +289,7 @@ lock_manager_abort(LockManager *manager, Agent *agent, guint64 id)
     if (request == NULL || request->state != LOCK_REQUEST_PENDING)
         return FALSE;
 
-    end_and_process(manager, request, EFFECT_ABORTED);
+    lock_manager_end_and_process(manager, request, EFFECT_ABORTED);
     return TRUE;
 }
 

@@ -91,3 +91,7 @@ LockRequest *lock_manager_restore(LockManager *manager,
 /* For operations of the user agent that end many requests: removes the request from all lists and
  * appends the effect. Its queue is not processed. */
 void lock_manager_end_request(LockManager *manager, LockRequest *request, EffectKind effect_kind);
+
+/* The same, and processes the queue. */
+void
+lock_manager_end_and_process(LockManager *manager, LockRequest *request, EffectKind effect_kind);

@@ -188,8 +188,7 @@ permit_decline(LockQueue *queue)
 
     if (request == NULL || request->undecided != UNDECIDED_IF_AVAILABLE)
         return;
-    lock_manager_end_request(queue->manager, request, EFFECT_UNAVAILABLE);
-    lock_queue_process(queue);
+    lock_manager_end_and_process(queue->manager, request, EFFECT_UNAVAILABLE);
 }
 
 guint64

@@ -288,19 +288,14 @@ cluster_calls_end_undecided(const Client *client)
 {
     GList *next;
 
-    if (client->channel != client->default_channel)
+    if (client->server->cluster == NULL || client->channel != client->default_channel)
         return;
     for (GList *link = client->agent->requests.head; link != NULL; link = next) {
         LockRequest *request = link->data;
 
         next = link->next;
-        if (request->undecided != UNDECIDED_NONE) {
-            LockQueue *queue = lock_queue_ref(request->queue);
-
-            lock_manager_end_request(queue->manager, request, EFFECT_UNAVAILABLE);
-            lock_queue_process(queue);
-            lock_queue_unref(queue);
-        }
+        if (request->undecided != UNDECIDED_NONE)
+            lock_manager_end_and_process(request->queue->manager, request, EFFECT_UNAVAILABLE);
     }
 }
 
