@@ -56,7 +56,7 @@ static void
 print_broken(const char *name, WebLocksLockInfo *info)
 {
     g_autofree char *safe_name = text_for_terminal(name);
-    g_autofree char *who = lock_output_who(info);
+    g_autofree char *who = lock_output_holder(info, TRUE);
     g_autofree char *safe_who = text_for_terminal(who);
 
     printf(_("%s: broken, was held by %s\n"), safe_name, safe_who);

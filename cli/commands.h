@@ -18,8 +18,7 @@ struct Command {
 
 int command_run(const Command *command, int argc, char **argv);
 int command_hold(const Command *command, int argc, char **argv);
-int command_query(const Command *command, int argc, char **argv);
-int command_inspect(const Command *command, int argc, char **argv);
+int command_list(const Command *command, int argc, char **argv);
 int command_watch(const Command *command, int argc, char **argv);
 int command_break(const Command *command, int argc, char **argv);
 int command_steal(const Command *command, int argc, char **argv);

@@ -145,7 +145,7 @@ on_inspected(GObject *manager, GAsyncResult *result, gpointer data)
 
     for (guint i = 0; i < n; i++) {
         g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(held, i);
-        g_autofree char *who = lock_output_who(info);
+        g_autofree char *who = lock_output_holder(info, TRUE);
 
         complain(_("'%s' is held by %s"), self->name, who);
     }

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* `weblocks query` prints the standard's snapshot of held locks and pending requests [4.5],
- * `weblocks list` and `weblocks inspect` the same with all details: of one bucket or of all. */
+/* `weblocks list`: prints the held locks and pending requests of one bucket or of all. */
 
 #include "cli/commands.h"
 
@@ -17,11 +16,8 @@
 /* The strings are those of the command line. */
 typedef struct {
     Target target;
-    gboolean all_buckets;
-    gboolean all; /* of all principals that the caller may look at */
     gboolean json;
-    gboolean detailed;
-    const char *name; /* only this lock name; NULL: all names. Only used if `detailed`. */
+    const char *name; /* only this lock name; NULL: all names */
 } Listing;
 
 /* Returns owned managers, or NULL and an error. */
@@ -33,15 +29,10 @@ get_managers(const Listing *listing, GError **error)
 
     if (agent == NULL)
         return NULL;
-    if (!listing->all && !listing->all_buckets) {
-        managers = g_ptr_array_new_with_free_func(g_object_unref);
-        g_ptr_array_add(managers, web_locks_manager_new(agent, listing->target.bucket));
-        return managers;
-    }
-    managers = web_locks_agent_list_observable_sync(agent, NULL, error);
-    for (guint i = managers != NULL ? managers->len : 0; i-- > 0 && !listing->all;)
-        if (web_locks_manager_get_observed(managers->pdata[i]))
-            g_ptr_array_remove_index(managers, i);
+    if (listing->target.all)
+        return web_locks_agent_list_observable_sync(agent, NULL, error);
+    managers = g_ptr_array_new_with_free_func(g_object_unref);
+    g_ptr_array_add(managers, web_locks_manager_new(agent, listing->target.bucket));
     return managers;
 }
 
@@ -53,9 +44,7 @@ take_snapshots(const Listing *listing, GPtrArray *managers, GError **error)
 
     for (guint i = 0; i < managers->len; i++) {
         WebLocksSnapshot *snapshot =
-            listing->detailed
-                ? web_locks_manager_inspect_sync(managers->pdata[i], listing->name, NULL, error)
-                : web_locks_manager_query_sync(managers->pdata[i], NULL, error);
+            web_locks_manager_inspect_sync(managers->pdata[i], listing->name, NULL, error);
 
         if (snapshot == NULL)
             return NULL;
@@ -89,28 +78,26 @@ update_evidence(GPtrArray *snapshots)
 }
 
 /* With --all, the output is an array of buckets, since those of several principals may have the
- * same name; with --all-buckets, an object with a member for each bucket. */
+ * same name. */
 static void
 print_json(const Listing *listing, GPtrArray *managers, GPtrArray *snapshots)
 {
-    const gboolean has_several = listing->all || listing->all_buckets;
     Json json;
 
     json_init(&json);
     json_open(&json, NULL, '{');
-    if (listing->all)
+    if (listing->target.all)
         json_open(&json, "buckets", '[');
     for (guint i = 0; i < managers->len; i++) {
-        if (has_several)
-            json_open(&json, listing->all ? NULL : web_locks_manager_get_bucket(managers->pdata[i]),
-                      '{');
-        if (listing->all)
+        if (listing->target.all) {
+            json_open(&json, NULL, '{');
             lock_output_bucket_members(&json, managers->pdata[i]);
-        lock_output_snapshot(&json, snapshots->pdata[i], listing->detailed);
-        if (has_several)
+        }
+        lock_output_snapshot(&json, snapshots->pdata[i]);
+        if (listing->target.all)
             json_close(&json, '}');
     }
-    if (listing->all)
+    if (listing->target.all)
         json_close(&json, ']');
     json_close(&json, '}');
     json_print(&json);
@@ -132,31 +119,22 @@ compare_names(gconstpointer a, gconstpointer b)
                   web_locks_lock_info_get_name(*(WebLocksLockInfo *const *)b));
 }
 
-/* Returns an owned text for the first column, or NULL if there is none. */
-static char *
-get_place(const Listing *listing, WebLocksManager *manager)
-{
-    if (listing->all)
-        return lock_output_bucket(manager);
-    return listing->all_buckets ? g_strdup(web_locks_manager_get_bucket(manager)) : NULL;
-}
-
 /* Adds rows sorted by name; within a name, held locks first, then pending requests in queue order.
  * This needs a stable sort, which g_ptr_array_sort() is. */
 static void
 add_rows(const Listing *listing, Table *table, WebLocksManager *manager, WebLocksSnapshot *snapshot)
 {
     g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func(g_object_unref);
-    g_autofree char *place = get_place(listing, manager);
+    g_autofree char *bucket = listing->target.all ? lock_output_bucket(manager) : NULL;
     GListModel *held = web_locks_snapshot_get_held(snapshot);
     GListModel *pending = web_locks_snapshot_get_pending(snapshot);
-    g_autoptr(GHashTable) clients = listing->detailed ? lock_output_clients(held, pending) : NULL;
+    g_autoptr(GHashTable) clients = lock_output_clients(held, pending);
 
     append_list(rows, held);
     append_list(rows, pending);
     g_ptr_array_sort(rows, compare_names);
     for (guint i = 0; i < rows->len; i++)
-        lock_output_row(table, place, rows->pdata[i], clients);
+        lock_output_row(table, bucket, rows->pdata[i], clients);
 }
 
 static int
@@ -171,13 +149,11 @@ print_listing(const Listing *listing)
         snapshots = take_snapshots(listing, managers, &error);
     if (snapshots == NULL)
         return target_complain(&listing->target, error);
-    if (listing->detailed)
-        update_evidence(snapshots);
+    update_evidence(snapshots);
     if (listing->json) {
         print_json(listing, managers, snapshots);
     } else {
-        table = lock_output_table(listing->all_buckets || listing->all, listing->detailed,
-                                  isatty(STDOUT_FILENO));
+        table = lock_output_table(listing->target.all, isatty(STDOUT_FILENO));
         for (guint i = 0; i < managers->len; i++)
             add_rows(listing, table, managers->pdata[i], snapshots->pdata[i]);
         table_print(table);
@@ -186,44 +162,20 @@ print_listing(const Listing *listing)
     return status;
 }
 
-/* As options_parse(). */
-static gboolean
-parse(Listing *listing, const Command *command, int *argc, char ***argv, int *out_status)
-{
-    const Option options[] = {
-        {"all", 0, NULL, N_("All buckets that you may look at, also of sandboxed applications"),
-         option_set, &listing->all},
-        {"all-buckets", 'a', NULL, N_("All buckets that have a lock or a request now"), option_set,
-         &listing->all_buckets},
-        {"json", 'j', NULL, N_("Print JSON"), option_set, &listing->json},
-        target_bucket_option(&listing->target),
-        target_system_option(&listing->target),
-        {NULL}};
-
-    return options_parse(command, options, argc, argv, out_status);
-}
-
 int
-command_query(const Command *command, int argc, char **argv)
+command_list(const Command *command, int argc, char **argv)
 {
     Listing listing = {.target = TARGET_DEFAULT};
+    const Option options[] = {target_all_option(&listing.target),
+                              {"json", 'j', NULL, N_("Print JSON"), option_set, &listing.json},
+                              target_bucket_option(&listing.target),
+                              target_system_option(&listing.target),
+                              {NULL}};
     int status;
 
-    if (!parse(&listing, command, &argc, &argv, &status))
-        return status;
-    if (argc > 0)
-        return options_complain(command, _("unexpected argument '%s'"), argv[0]);
-    return print_listing(&listing);
-}
-
-int
-command_inspect(const Command *command, int argc, char **argv)
-{
-    Listing listing = {.target = TARGET_DEFAULT, .detailed = TRUE};
-    int status;
-
-    if (!parse(&listing, command, &argc, &argv, &status) ||
-        !options_get_optional_name(command, argc, argv, &listing.name, &status))
+    if (!options_parse(command, options, &argc, &argv, &status) ||
+        !options_get_optional_name(command, argc, argv, &listing.name, &status) ||
+        !target_check_all(&listing.target, command, &status))
         return status;
     return print_listing(&listing);
 }

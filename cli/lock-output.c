@@ -10,11 +10,9 @@
 #include "client-lib/evidence/evidence.h"
 #include "common/bus-names.h"
 
-static const char *const headings_plain[] = {N_("BUCKET"), N_("NAME"),   N_("MODE"),
-                                             N_("STATE"),  N_("CLIENT"), NULL};
-static const char *const headings_detailed[] = {
-    N_("BUCKET"), N_("NAME"),         N_("MODE"),     N_("STATE"), N_("AGE"), N_("WHO"),
-    N_("PID"),    N_("WAITS-BEHIND"), N_("EVIDENCE"), N_("WHY"),   NULL};
+static const char *const headings[] = {N_("BUCKET"),   N_("NAME"), N_("MODE"), N_("STATE"),
+                                       N_("AGE"),      N_("WHO"),  N_("PID"),  N_("WAITS-BEHIND"),
+                                       N_("EVIDENCE"), N_("WHY"),  NULL};
 
 const char *
 lock_output_mode(WebLocksMode mode)
@@ -93,13 +91,17 @@ add_evidence(Json *json, WebLocksLockInfo *info)
 }
 
 void
-lock_output_members(Json *json, WebLocksLockInfo *info, gboolean detailed)
+lock_output_identity(Json *json, WebLocksLockInfo *info)
 {
     json_string(json, "name", web_locks_lock_info_get_name(info));
     json_string(json, "mode", lock_output_mode(web_locks_lock_info_get_mode(info)));
     json_string(json, "clientId", web_locks_lock_info_get_client_id(info));
-    if (!detailed)
-        return;
+}
+
+static void
+add_members(Json *json, WebLocksLockInfo *info)
+{
+    lock_output_identity(json, info);
     json_string(json, "state", state_of(info));
     json_number(json, "id", web_locks_lock_info_get_id(info));
     json_number(json, "token", web_locks_lock_info_get_token(info));
@@ -117,7 +119,7 @@ lock_output_members(Json *json, WebLocksLockInfo *info, gboolean detailed)
 }
 
 static void
-add_list(Json *json, const char *key, GListModel *list, gboolean detailed)
+add_list(Json *json, const char *key, GListModel *list)
 {
     guint n = g_list_model_get_n_items(list);
 
@@ -126,17 +128,17 @@ add_list(Json *json, const char *key, GListModel *list, gboolean detailed)
         g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(list, i);
 
         json_open(json, NULL, '{');
-        lock_output_members(json, info, detailed);
+        add_members(json, info);
         json_close(json, '}');
     }
     json_close(json, ']');
 }
 
 void
-lock_output_snapshot(Json *json, WebLocksSnapshot *snapshot, gboolean detailed)
+lock_output_snapshot(Json *json, WebLocksSnapshot *snapshot)
 {
-    add_list(json, "held", web_locks_snapshot_get_held(snapshot), detailed);
-    add_list(json, "pending", web_locks_snapshot_get_pending(snapshot), detailed);
+    add_list(json, "held", web_locks_snapshot_get_held(snapshot));
+    add_list(json, "pending", web_locks_snapshot_get_pending(snapshot));
 }
 
 /* The application, the process, "host:" and the name of another host, or "". */
@@ -151,9 +153,8 @@ program_of(WebLocksLockInfo *info)
 }
 
 Table *
-lock_output_table(gboolean buckets, gboolean detailed, gboolean terminal)
+lock_output_table(gboolean buckets, gboolean terminal)
 {
-    const char *const *headings = detailed ? headings_detailed : headings_plain;
     Table *table = table_new(headings + (buckets ? 0 : 1), terminal);
 
     table_hide_if_empty(table, "EVIDENCE");
@@ -203,20 +204,14 @@ list_blockers(WebLocksLockInfo *info, GHashTable *clients)
 void
 lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, GHashTable *clients)
 {
-    g_autofree char *age = NULL;
-    g_autofree char *blockers = NULL;
+    g_autofree char *age = format_age(get_age(info));
+    g_autofree char *blockers = list_blockers(info, clients);
 
     if (bucket != NULL)
         table_add(table, bucket);
     table_add(table, web_locks_lock_info_get_name(info));
     table_add(table, lock_output_mode(web_locks_lock_info_get_mode(info)));
     table_add(table, state_of(info));
-    if (clients == NULL) {
-        table_add(table, web_locks_lock_info_get_client_id(info));
-        return;
-    }
-    age = format_age(get_age(info));
-    blockers = list_blockers(info, clients);
     table_add(table, age);
     table_add_optional(table, program_of(info));
     if (*host_of(info) == '\0')
@@ -249,39 +244,18 @@ lock_output_bucket_members(Json *json, WebLocksManager *manager)
 }
 
 char *
-lock_output_who(WebLocksLockInfo *info)
+lock_output_holder(WebLocksLockInfo *info, gboolean with_client)
 {
     const char *program = program_of(info);
     const char *why = web_locks_lock_info_get_why(info);
-    g_autofree char *age = format_age(get_age(info));
-
-    if (*host_of(info) != '\0')
-        return g_strdup_printf(_("%s for %s"), program, age);
-    if (*program == '\0')
-        program = _("a process");
-    if (*why == '\0')
-        return g_strdup_printf(_("%s (pid %u, %s) for %s"), program,
-                               web_locks_lock_info_get_pid(info),
-                               web_locks_lock_info_get_client_id(info), age);
-    return g_strdup_printf(_("%s (pid %u, %s) for %s: %s"), program,
-                           web_locks_lock_info_get_pid(info),
-                           web_locks_lock_info_get_client_id(info), age, why);
-}
-
-char *
-lock_output_holder(WebLocksLockInfo *info)
-{
-    const char *program = program_of(info);
-    const char *why = web_locks_lock_info_get_why(info);
+    const char *client = with_client ? web_locks_lock_info_get_client_id(info) : "";
     g_autofree char *age = evidence_format_time((gint64)get_age(info) * 1000);
 
     if (*host_of(info) != '\0')
         return g_strdup_printf(_("%s for %s"), program, age);
-    if (*program == '\0')
-        program = _("a process");
-    if (*why == '\0')
-        return g_strdup_printf(_("%s (pid %u) for %s"), program, web_locks_lock_info_get_pid(info),
-                               age);
-    return g_strdup_printf(_("%s (pid %u) for %s: %s"), program, web_locks_lock_info_get_pid(info),
-                           age, why);
+    /* Translators: for example "make (pid 123, :1.5) for 3 min: WHY". */
+    return g_strdup_printf(_("%s (pid %u%s%s) for %s%s%s"),
+                           *program != '\0' ? program : _("a process"),
+                           web_locks_lock_info_get_pid(info), with_client ? ", " : "", client, age,
+                           *why != '\0' ? ": " : "", why);
 }

@@ -1,10 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Formats locks and requests as JSON and as rows of a table.
- *
- * The plain format has the members of the standard's LockInfo [4.5]; the detailed format has all
- * members of WebLocksLockInfo. */
+/* Formats locks and requests as JSON, as rows of a table, and in sentences. */
 
 #pragma once
 
@@ -15,15 +12,15 @@
 
 const char *lock_output_mode(WebLocksMode mode);
 
-/* Writes the members of one lock or request; the caller has opened the object. */
-void lock_output_members(Json *json, WebLocksLockInfo *info, gboolean detailed);
+/* Writes the members of the standard's LockInfo [4.5]; the caller has opened the object. */
+void lock_output_identity(Json *json, WebLocksLockInfo *info);
 
-/* Writes the members `held` and `pending`; the caller has opened the object. */
-void lock_output_snapshot(Json *json, WebLocksSnapshot *snapshot, gboolean detailed);
+/* Writes the members `held` and `pending` with all details; the caller has opened the object. */
+void lock_output_snapshot(Json *json, WebLocksSnapshot *snapshot);
 
 /* Returns an owned table for lock_output_row(). With `buckets`, the first column is the bucket. */
-Table *lock_output_table(gboolean buckets, gboolean detailed, gboolean terminal);
-/* Adds a row; detailed if `clients` is not NULL. */
+Table *lock_output_table(gboolean buckets, gboolean terminal);
+/* Adds a row. `clients` is what lock_output_clients() returns. */
 void lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, GHashTable *clients);
 
 /* Returns an owned table of what a row shows for a client that another one waits for: its program
@@ -37,9 +34,6 @@ char *lock_output_bucket(WebLocksManager *manager);
 /* Writes the members `uid`, `application` and `bucket`; the caller has opened the object. */
 void lock_output_bucket_members(Json *json, WebLocksManager *manager);
 
-/* Returns an owned description of the holder: "make (pid 123, :1.5) for 12s: WHY". */
-char *lock_output_who(WebLocksLockInfo *info);
-
-/* Returns an owned short description of the holder: "make (pid 123) for 3 min: WHY", with the age
- * at the time of the call. */
-char *lock_output_holder(WebLocksLockInfo *info);
+/* Returns an owned description of the holder at the time of the call: "make (pid 123) for 3 min:
+ * WHY"; with the client id, "make (pid 123, :1.5) for 3 min: WHY". */
+char *lock_output_holder(WebLocksLockInfo *info, gboolean with_client);

@@ -23,7 +23,7 @@ print_losers(GListModel *held, const char *name)
 
     for (guint i = 0; i < n; i++) {
         g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(held, i);
-        g_autofree char *who = lock_output_who(info);
+        g_autofree char *who = lock_output_holder(info, TRUE);
         g_autofree char *safe_who = text_for_terminal(who);
 
         printf(_("%s: stolen from %s\n"), safe_name, safe_who);
@@ -84,7 +84,7 @@ command_steal(const Command *command, int argc, char **argv)
     Target target = TARGET_DEFAULT;
     const char *why = NULL;
     const Option options[] = {{"why", 0, "TEXT",
-                               N_("Purpose shown by 'weblocks inspect' while the lock is stolen"),
+                               N_("Purpose shown by 'weblocks list' while the lock is stolen"),
                                option_text, &why},
                               target_bucket_option(&target),
                               target_system_option(&target),

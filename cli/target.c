@@ -8,6 +8,8 @@
 
 #include "common/bus-names.h"
 
+const char target_default_bucket[] = "default";
+
 Option
 target_bucket_option(Target *target)
 {
@@ -22,6 +24,24 @@ target_system_option(Target *target)
     return (Option){"system",   0,
                     NULL,       N_("Use the system bus, not the session bus"),
                     option_set, &target->system};
+}
+
+Option
+target_all_option(Target *target)
+{
+    return (Option){
+        "all",      'a',
+        NULL,       N_("All buckets that you may look at, also of sandboxed applications"),
+        option_set, &target->all};
+}
+
+gboolean
+target_check_all(const Target *target, const Command *command, int *out_status)
+{
+    if (!target->all || target->bucket == target_default_bucket)
+        return TRUE;
+    *out_status = options_complain(command, _("--all cannot be combined with --bucket"));
+    return FALSE;
 }
 
 GBusType

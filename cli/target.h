@@ -14,13 +14,20 @@
 typedef struct {
     const char *bucket;
     gboolean system;
+    gboolean all; /* all buckets that the caller may look at, also of other principals */
 } Target;
 
-#define TARGET_DEFAULT ((Target){.bucket = "default"})
+extern const char target_default_bucket[];
+#define TARGET_DEFAULT ((Target){.bucket = target_default_bucket})
 
 /* Entries for the command's table of options. */
 Option target_bucket_option(Target *target);
 Option target_system_option(Target *target);
+Option target_all_option(Target *target);
+
+/* For a command with the option --all. Returns FALSE after reporting an error; then *out_status is
+ * the exit status. */
+gboolean target_check_all(const Target *target, const Command *command, int *out_status);
 
 GBusType target_bus(const Target *target);
 

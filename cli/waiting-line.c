@@ -55,7 +55,7 @@ make_text(const WaitingLine *self, WebLocksLockInfo *first, guint count)
 
     if (first == NULL)
         return g_strdup_printf(_("Waiting for '%s'"), self->name);
-    holder = lock_output_holder(first);
+    holder = lock_output_holder(first, FALSE);
     if (count == 1)
         return g_strdup_printf(_("Waiting for '%s': held by %s"), self->name, holder);
     return g_strdup_printf(_("Waiting for '%s': held %u times, first by %s"), self->name, count,

@@ -23,7 +23,6 @@
 
 typedef struct {
     Target target;
-    gboolean all; /* of all principals that the caller may look at */
     gboolean json;
     gboolean table;
     const char *name; /* only this lock name; NULL: all names */
@@ -58,7 +57,7 @@ flush(Watch *watch)
 static char *
 get_bucket(const Watch *watch, WebLocksLockInfo *info)
 {
-    return watch->all ? lock_output_bucket(web_locks_lock_info_get_manager(info)) : NULL;
+    return watch->target.all ? lock_output_bucket(web_locks_lock_info_get_manager(info)) : NULL;
 }
 
 static gboolean
@@ -96,13 +95,13 @@ get_table(gpointer data, char **out_title)
     GListModel *held = web_locks_monitor_get_held(watch->monitor);
     GListModel *pending = web_locks_monitor_get_pending(watch->monitor);
     g_autoptr(GHashTable) clients = lock_output_clients(held, pending);
-    Table *table = lock_output_table(watch->all, TRUE, TRUE);
+    Table *table = lock_output_table(watch->target.all, TRUE);
     guint n_held = add_rows(watch, table, held, clients);
     guint n_pending = add_rows(watch, table, pending, clients);
 
-    *out_title =
-        g_strdup_printf(_("%s: %u held, %u pending"),
-                        watch->all ? _("all buckets") : watch->target.bucket, n_held, n_pending);
+    *out_title = g_strdup_printf(_("%s: %u held, %u pending"),
+                                 watch->target.all ? _("all buckets") : watch->target.bucket,
+                                 n_held, n_pending);
     return table;
 }
 
@@ -133,14 +132,14 @@ print_change(Watch *watch, const char *change, const char *state, WebLocksLockIn
         json_open(&json, NULL, '{');
         json_string(&json, "change", change);
         json_string(&json, "state", state);
-        if (watch->all)
+        if (watch->target.all)
             lock_output_bucket_members(&json, web_locks_lock_info_get_manager(info));
-        lock_output_members(&json, info, FALSE);
+        lock_output_identity(&json, info);
         json_close(&json, '}');
         json_print(&json);
         return;
     }
-    table = table_new(watch->all ? headings_all : headings, FALSE);
+    table = table_new(watch->target.all ? headings_all : headings, FALSE);
     table_add(table, change);
     table_add(table, state);
     if (bucket != NULL)
@@ -240,7 +239,7 @@ get_monitor(const Watch *watch, GError **error)
 {
     g_autoptr(WebLocksManager) manager = NULL;
 
-    if (watch->all)
+    if (watch->target.all)
         return web_locks_monitor_new_all_sync(watch->agent, NULL, error);
     manager = web_locks_manager_new(watch->agent, watch->target.bucket);
     return web_locks_monitor_new_sync(manager, NULL, error);
@@ -277,8 +276,7 @@ command_watch(const Command *command, int argc, char **argv)
 {
     Watch watch = {.target = TARGET_DEFAULT};
     const Option options[] = {
-        {"all", 0, NULL, N_("All buckets that you may look at, also of sandboxed applications"),
-         option_set, &watch.all},
+        target_all_option(&watch.target),
         {"json", 'j', NULL, N_("Print JSON, an object a line"), option_set, &watch.json},
         {"table", 't', NULL, N_("Show a table that is updated, until 'q' is pressed"), option_set,
          &watch.table},
@@ -287,9 +285,9 @@ command_watch(const Command *command, int argc, char **argv)
         {NULL}};
     int status;
 
-    if (!options_parse(command, options, &argc, &argv, &status))
-        return status;
-    if (!options_get_optional_name(command, argc, argv, &watch.name, &status))
+    if (!options_parse(command, options, &argc, &argv, &status) ||
+        !options_get_optional_name(command, argc, argv, &watch.name, &status) ||
+        !target_check_all(&watch.target, command, &status))
         return status;
     if (watch.table && (watch.json || !isatty(STDOUT_FILENO)))
         return options_complain(command, _("--table needs a terminal, and excludes --json"));

@@ -4,11 +4,11 @@
 #
 # Completion of weblocks(1) for bash. It is loaded by bash-completion and uses its functions.
 
-# _weblocks_ask ARGUMENT...: prints the first column of the output of `weblocks query`, for the bus of
+# _weblocks_ask ARGUMENT...: prints the first column of the output of `weblocks list`, for the bus of
 # the command line. Names with escaped characters are left out, since they can't be typed.
 _weblocks_ask() {
   # The time-out keeps a service that does not answer from blocking the shell.
-  LC_ALL=C.UTF-8 timeout 2 "$_weblocks_command" query "${_weblocks_system[@]}" "$@" 2>/dev/null |
+  LC_ALL=C.UTF-8 timeout 2 "$_weblocks_command" list "${_weblocks_system[@]}" "$@" 2>/dev/null |
     cut -f 1 | sed '/\\/d' | sort -u
 }
 
@@ -67,7 +67,7 @@ _weblocks_options() {
       echo --command= --also-flock= --on-loss= --grace= "$lock"
       ;;
     hold) echo --stdin "$lock" ;;
-    query | list | inspect) echo --all --all-buckets --json --bucket= --system --help ;;
+    list) echo --all --json --bucket= --system --help ;;
     watch) echo --all --json --table --bucket= --system --help ;;
     break) echo --app= --user= --client= --bucket= --system --help ;;
     steal) echo --why= --bucket= --system --help ;;
@@ -91,7 +91,7 @@ _weblocks_value() {
     cur=${cur#*=}
   fi
   case $option in
-    -b | --bucket) _weblocks_offer < <(_weblocks_ask --all-buckets) ;;
+    -b | --bucket) _weblocks_offer < <(_weblocks_ask --all | sed '/^cluster:/b; /:/d') ;; # without those of others
     --on-loss) _weblocks_words 'kill ignore' ;;
     --also-flock) _filedir ;;
     -w | -E | -c | --wait | --timeout | --conflict-exit-code | --why | --grace | --command | --app | --user | \
@@ -103,7 +103,7 @@ _weblocks_value() {
 _weblocks() {
   local cur prev words cword
   local _weblocks_command=$1 _weblocks_system _weblocks_bucket _weblocks_first
-  local commands='run hold query list inspect watch break steal cluster help'
+  local commands='run hold list watch break steal cluster help'
   _init_completion -n =: || return
 
   if ((cword == 1)); then
@@ -125,7 +125,7 @@ _weblocks() {
       fi
     fi
     case ${words[1]} in
-      run | hold | list | inspect | watch | break | steal)
+      run | hold | list | watch | break | steal)
         _weblocks_offer < <(_weblocks_ask "${_weblocks_bucket[@]}")
         __ltrim_colon_completions "$cur"
         ;;

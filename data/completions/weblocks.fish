@@ -42,14 +42,14 @@ function __weblocks_is_before_name
     test (count (__weblocks_words)) -eq 0
 end
 
-# Prints the first column of the output of `weblocks query`, for the bus of the command line. Names
+# Prints the first column of the output of `weblocks list`, for the bus of the command line. Names
 # with escaped characters are left out, since they can't be typed. The time-out keeps a service that
 # does not answer from blocking the shell.
 function __weblocks_ask
     set -l tokens (commandline -opc)
     set -l system
     contains -- --system $tokens; and set system --system
-    LC_ALL=C.UTF-8 timeout 2 $tokens[1] query $system $argv 2>/dev/null | cut -f 1 | \
+    LC_ALL=C.UTF-8 timeout 2 $tokens[1] list $system $argv 2>/dev/null | cut -f 1 | \
         string match -rv '\\\\' | sort -u
 end
 
@@ -65,6 +65,11 @@ function __weblocks_names
         end
     end
     __weblocks_ask --bucket=$bucket
+end
+
+# Without those of others.
+function __weblocks_buckets
+    __weblocks_ask --all | string match -r '^(?:cluster:.*|[^:]*)$'
 end
 
 # Completes what follows the name: an optional -- and a command with its arguments.
@@ -83,9 +88,7 @@ complete -c weblocks -n $before_command -s V -l version -d 'Print the version'
 for where in $before_command 'test (count (commandline -opc)) -eq 2; and __weblocks_is help'
     complete -c weblocks -n $where -a run -d 'Run a command while holding a lock'
     complete -c weblocks -n $where -a hold -d 'Hold a lock for the script that reads the output'
-    complete -c weblocks -n $where -a query -d 'List held locks and pending requests'
     complete -c weblocks -n $where -a list -d 'List locks and requests with process, age and purpose'
-    complete -c weblocks -n $where -a inspect -d 'The same as list'
     complete -c weblocks -n $where -a watch -d 'Show held locks and pending requests as they change'
     complete -c weblocks -n $where -a break -d 'End the held locks of a name'
     complete -c weblocks -n $where -a steal -d 'Break a lock'
@@ -101,8 +104,8 @@ function __weblocks_option
     complete -c weblocks -n $condition $argv[2..-1]
 end
 
-set -l all run hold query list inspect watch break steal
-__weblocks_option "$all" -s b -l bucket -x -a '(__weblocks_ask --all-buckets)' -d 'Storage bucket of the name'
+set -l all run hold list watch break steal
+__weblocks_option "$all" -s b -l bucket -x -a '(__weblocks_buckets)' -d 'Storage bucket of the name'
 __weblocks_option "$all" -l system -d 'Use the system bus'
 __weblocks_option "$all cluster help" -s h -l help -d 'Print help and exit'
 __weblocks_option 'run hold' -s s -l shared -d 'Request a shared lock'
@@ -119,9 +122,8 @@ __weblocks_option run -l also-flock -r -F -d 'Also lock this file, as flock does
 __weblocks_option run -l on-loss -x -a 'kill ignore' -d 'What happens to the command if the lock is lost'
 __weblocks_option run -l grace -x -d 'Time between SIGTERM and SIGKILL after a loss'
 __weblocks_option hold -l stdin -d 'Hold the lock until standard input ends'
-__weblocks_option 'query list inspect watch' -l all -d 'All buckets that you may look at'
-__weblocks_option 'query list inspect' -s a -l all-buckets -d 'All buckets in use'
-__weblocks_option 'query list inspect watch cluster' -s j -l json -d 'Print JSON'
+__weblocks_option 'list watch' -s a -l all -d 'All buckets that you may look at'
+__weblocks_option 'list watch cluster' -s j -l json -d 'Print JSON'
 __weblocks_option watch -s t -l table -d 'Show a table that is updated'
 __weblocks_option break -l app -x -d 'Sandboxed application'
 __weblocks_option break -l user -x -d 'User id'
@@ -129,6 +131,6 @@ __weblocks_option break -l client -x -d 'Client id'
 functions -e __weblocks_option
 complete -c weblocks -n '__weblocks_is cluster; and __weblocks_is_before_name' -a status
 
-complete -c weblocks -n '__weblocks_is run hold list inspect watch break steal; and __weblocks_is_before_name' \
+complete -c weblocks -n '__weblocks_is run hold list watch break steal; and __weblocks_is_before_name' \
     -a '(__weblocks_names)' -d lock
 complete -c weblocks -n '__weblocks_is run; and not __weblocks_is_before_name' -a '(__weblocks_command)'

@@ -114,7 +114,7 @@ class Completion:
         self.assertEqual(self.shell.complete(text).rstrip(), expected, self.shell.terminal.text)
 
     def test_commands(self):
-        for begin, verb in (('r', 'run'), ('q', 'query'), ('ins', 'inspect'), ('w', 'watch'),
+        for begin, verb in (('r', 'run'), ('w', 'watch'),
                             ('st', 'steal'), ('l', 'list'), ('b', 'break'),
                             ('he', 'help'), ('ho', 'hold')):
             self.check_completed(f'weblocks {begin}', f'weblocks {verb}')
@@ -128,18 +128,17 @@ class Completion:
                            ('run --on-loss k', 'run --on-loss kill'),
                            ('run --also', 'run --also-flock='),
                            ('hold --std', 'hold --stdin'),
-                           ('query --j', 'query --json'),
-                           ('inspect --all-', 'inspect --all-buckets'),
+                           ('list --al', 'list --all'),
                            ('watch --sy', 'watch --system'),
                            ('watch --a', 'watch --all'), ('watch --t', 'watch --table'),
-                           ('inspect name --j', 'inspect name --json'),
+                           ('list name --j', 'list name --json'),
                            ('steal --w', 'steal --why=')):
             self.check_completed(f'weblocks {begin}', f'weblocks {end}')
 
     def test_names(self):
         self.client_a.request('printer')
         self.client_a.request('scanner')
-        for verb in ('run', 'hold', 'list', 'watch', 'run -c true', 'inspect', 'steal', 'run -s', 'run -w 5', 'run -nE 9', 'run --why x',
+        for verb in ('run', 'hold', 'list', 'watch', 'run -c true', 'steal', 'run -s', 'run -w 5', 'run -nE 9', 'run --why x',
                      'run --wait=5', 'run --'):
             self.check_completed(f'weblocks {verb} pri', f'weblocks {verb} printer')
 
@@ -164,8 +163,8 @@ class Completion:
         self.client_a.request('there', 'org.example.Editor')
         self.client_a.request('thenot')
         for option in ('--bucket ', '--bucket=', '-b '):
-            self.check_completed(f'weblocks query {option}org.ex',
-                                 f'weblocks query {option}org.example.Editor')
+            self.check_completed(f'weblocks list {option}org.ex',
+                                 f'weblocks list {option}org.example.Editor')
             self.check_completed(f'weblocks run {option}org.example.Editor the',
                                  f'weblocks run {option}org.example.Editor there')
 
@@ -174,7 +173,7 @@ class Completion:
                       'weblocks run -w 5 name'):
             self.check_completed(f'{begin} weblo', f'{begin} weblocks')
             # With its own arguments.
-            self.check_completed(f'{begin} weblocks que', f'{begin} weblocks query')
+            self.check_completed(f'{begin} weblocks lis', f'{begin} weblocks list')
 
     def test_files(self):
         path = os.path.join(self.directory, 'some-file')

@@ -199,8 +199,8 @@ class Missing(CliTestCase):
     service = False
 
     def check_all(self, **env):
-        for line in (('run', 'x', 'echo', 'ran'), ('run', '-n', 'x', 'echo', 'ran'), ('query',),
-                     ('query', '--all-buckets'), ('inspect',), ('inspect', 'x', '--json'),
+        for line in (('run', 'x', 'echo', 'ran'), ('run', '-n', 'x', 'echo', 'ran'), ('list',),
+                     ('list', '--all'), ('list', 'x', '--json'),
                      ('watch',), ('steal', 'x'), ('hold', 'x')):
             done = self.weblocks(*line, env=self.env(**env))
             self.assertEqual((done.returncode, done.stdout), (69, ''), (line, done.stderr))
@@ -215,7 +215,7 @@ class Missing(CliTestCase):
     def check_message(self, message, *arguments, **env):
         """The message has the missing part and what to do about it, with synchronous and
         asynchronous connections."""
-        for line in (('query',), ('run', 'x', 'true'), ('hold', 'x'), ('watch',), ('break', 'x')):
+        for line in (('list',), ('run', 'x', 'true'), ('hold', 'x'), ('watch',), ('break', 'x')):
             done = self.weblocks(*line[:1], *arguments, *line[1:], env={'HOME': '/', **env})
             self.assertEqual((done.returncode, done.stdout), (69, ''), line)
             self.assertRegex(done.stderr, f'^weblocks: {message}\n$')

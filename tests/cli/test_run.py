@@ -244,7 +244,7 @@ class Waiting(CliTestCase):
             self.assertRegex(done.stderr, (
                 rf"^weblocks: could not acquire '{self.name}' in \d+\.\d{{6}} s\n"
                 rf"weblocks: '{self.name}' is held by \S.* \(pid {os.getpid()}, "
-                rf"{self.holder.name}\) for \d+s: page 3\n$"))
+                rf"{self.holder.name}\) for \d+ s: page 3\n$"))
 
     def test_steal(self):
         self.hold()

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""weblocks list, inspect, watch and steal: their output, with control characters escaped."""
+"""weblocks list, watch and steal: their output, with control characters escaped."""
 
 import json
 import os
@@ -67,11 +67,13 @@ class ShowTestCase(CliTestCase):
         return text.split('\r\n')[:-1]
 
 
-class Query(ShowTestCase):
+class List(ShowTestCase):
+    COLUMNS = ['NAME', 'MODE', 'STATE', 'AGE', 'WHO', 'PID', 'WAITS-BEHIND']
+
     def test_empty(self):
-        self.assertEqual(self.json('query'), {'held': [], 'pending': []})
-        self.assertEqual(self.check(0, 'query', '-b', self.bucket), '')
-        self.assertEqual(self.screen('query'), ['NAME  MODE  STATE  CLIENT'])
+        self.assertEqual(self.json('list'), {'held': [], 'pending': []})
+        self.assertEqual(self.check(0, 'list', '-b', self.bucket), '')
+        self.assertEqual(self.screen('list')[0].split(), [*self.COLUMNS, 'WHY'])
 
     def fill(self):
         self.a.request('z', self.bucket)
@@ -80,53 +82,46 @@ class Query(ShowTestCase):
         self.a.request('x', self.bucket, mode='shared')
         self.a.request('é z', self.bucket)
 
-    def test_json_is_the_snapshot(self):
+    def test_json_has_the_snapshot(self):
         self.fill()
-        snapshot = self.json('query')
+        snapshot = self.json('list')
         self.assertEqual(list(snapshot), ['held', 'pending'])
         for key, listed in zip(snapshot, self.a.query(self.bucket)):
-            self.assertEqual(snapshot[key], [{'name': name, 'mode': mode, 'clientId': client}
-                                             for name, mode, client in listed])
-        self.assertEqual(list(snapshot['held'][0]), ['name', 'mode', 'clientId'])
+            self.assertEqual([tuple(entry.values())[:3] for entry in snapshot[key]], listed)
         self.assertEqual([entry['mode'] for entry in snapshot['pending']], ['exclusive', 'shared'])
 
-    ROWS = [('x', 'shared', 'held', 'a'), ('x', 'exclusive', 'pending', 'b'),
-            ('x', 'shared', 'pending', 'a'), ('z', 'exclusive', 'held', 'a'),
-            ('é z', 'exclusive', 'held', 'a')]
+    ROWS = [['x', 'shared', 'held'], ['x', 'exclusive', 'pending'], ['x', 'shared', 'pending'],
+            ['z', 'exclusive', 'held'], ['é z', 'exclusive', 'held']]
 
-    def expected(self):
-        return [[*row[:3], getattr(self, row[3]).name] for row in self.ROWS]
-
-    def test_plain(self):
+    def test_order(self):
         self.fill()
-        self.assertEqual(self.rows('query'), self.expected())
+        self.assertEqual([row[:3] for row in self.rows('list')], self.ROWS)
 
-    def test_table(self):
+    def test_columns(self):
+        """They are aligned with their headings."""
         self.fill()
-        lines = self.screen('query')
-        self.assertEqual(lines[0].split(), ['NAME', 'MODE', 'STATE', 'CLIENT'])
-        self.assertEqual([re.split('  +', line) for line in lines[1:]], self.expected())
-        # Columns are aligned with their headings.
-        for column in ('MODE', 'STATE', 'CLIENT'):
+        lines = self.screen('list')
+        self.assertEqual([re.split('  +', line)[:3] for line in lines[1:]], self.ROWS)
+        for column in self.COLUMNS[1:]:
             at = lines[0].index(column)
             self.assertEqual({line[at - 1] for line in lines}, {' '})
             self.assertNotIn(' ', {line[at] for line in lines})
 
     def test_table_in_ascii_locale(self):
         self.fill()
-        lines = self.screen('query', LC_ALL='C')
+        lines = self.screen('list', LC_ALL='C')
         self.assertTrue(lines[-1].startswith('\\u{e9} z  exclusive'), lines)
 
     def test_plain_in_ascii_locale(self):
         self.fill()
-        out = subprocess.run([environment('WEBLOCKS_CLI'), 'query', '-b', self.bucket],
+        out = subprocess.run([environment('WEBLOCKS_CLI'), 'list', '-b', self.bucket],
                              env=self.env(LC_ALL='C'), capture_output=True, check=True).stdout
         self.assertIn('é z\texclusive'.encode(), out)
 
     def test_wide_and_empty_names_on_a_terminal(self):
         for name in ('', '漢字', 'e\u0301', 'n' * 200):
             self.a.request(name, self.bucket)
-        lines = self.screen('query', LC_ALL='C.UTF-8')
+        lines = self.screen('list', LC_ALL='C.UTF-8')
         self.assertEqual([line.split()[0] for line in lines],
                          ['NAME', '""', 'e\u0301', 'n' * 200, '漢字'])
         at = lines[0].index('MODE')
@@ -137,29 +132,43 @@ class Query(ShowTestCase):
         for name in HOSTILE + PLAIN:
             self.a.request(name, self.bucket)
         names = sorted(HOSTILE + PLAIN)
-        self.assertEqual(sorted(entry['name'] for entry in self.json('query')['held']), names)
-        self.assertEqual(sorted(row[0] for row in self.rows('query')), names)
-        self.assertEqual(len(self.screen('query', LC_ALL='C.UTF-8')), len(names) + 1)
+        self.assertEqual(sorted(entry['name'] for entry in self.json('list')['held']), names)
+        self.assertEqual(sorted(row[0] for row in self.rows('list')), names)
+        self.assertEqual(len(self.screen('list', LC_ALL='C.UTF-8')), len(names) + 1)
         for name in PLAIN:
-            self.assertIn([name, 'exclusive', 'held', self.a.name],
-                          [line.split('\t') for line in self.check(
-                              0, 'query', '-b', self.bucket).split('\n')])
+            self.assertIn([name, 'exclusive', 'held'],
+                          [line.split('\t')[:3] for line in self.check(
+                              0, 'list', '-b', self.bucket).split('\n')])
 
-    def test_all_buckets(self):
+    def test_all(self):
         other = self.unique('ö\n')
         self.a.request('x', self.bucket)
         self.b.request('y', other)
-        everything = json.loads(self.check(0, 'query', '-a', '--json'))
-        self.assertEqual(everything[self.bucket]['held'][0]['name'], 'x')
-        self.assertEqual(everything[other], {'pending': [], 'held': [
-            {'name': 'y', 'mode': 'exclusive', 'clientId': self.b.name}]})
-        out = self.check(0, 'query', '--all-buckets').split('\n')
-        self.assertIn(f'{self.bucket}\tx\texclusive\theld\t{self.a.name}', out)
-        escaped = other.replace('\n', '\\n')
-        self.assertIn(f'{escaped}\ty\texclusive\theld\t{self.b.name}', out)
+        everything = {each['bucket']: each
+                      for each in json.loads(self.check(0, 'list', '-a', '--json'))['buckets']}
+        for bucket, name, client in ((self.bucket, 'x', self.a), (other, 'y', self.b)):
+            self.assertEqual(list(everything[bucket]),
+                             ['uid', 'application', 'bucket', 'held', 'pending'])
+            entry, = everything[bucket]['held']
+            self.assertEqual((entry['name'], entry['clientId']), (name, client.name))
+        rows = [line.split('\t')[:4] for line in self.check(0, 'list', '--all').split('\n')]
+        self.assertIn([self.bucket, 'x', 'exclusive', 'held'], rows)
+        self.assertIn([other.replace('\n', '\\n'), 'y', 'exclusive', 'held'], rows)
+
+    def test_all_and_a_bucket(self):
+        for verb in ('list', 'watch'):
+            for bucket in (self.bucket, 'default'):
+                done = self.weblocks(verb, '--all', '--bucket', bucket)
+                self.assertEqual((done.returncode, done.stdout), (64, ''))
+                self.assertIn('--all cannot be combined with --bucket', done.stderr)
+
+    def test_names_of_before(self):
+        """Nothing was released with them."""
+        for line in (('query',), ('inspect',), ('list', '--all-buckets')):
+            self.assertEqual(self.weblocks(*line).returncode, 64)
 
 
-class Inspect(ShowTestCase):
+class Details(ShowTestCase):
     KEYS = ['name', 'mode', 'clientId', 'state', 'id', 'token', 'age', 'since', 'pid', 'process',
             'application', 'uid', 'host', 'why', 'position', 'blockedBy', 'evidence', 'evidenceText']
 
@@ -168,7 +177,7 @@ class Inspect(ShowTestCase):
         id_, token = self.a.request('x', self.bucket, why='page "3"\n')
         self.b.request('x', self.bucket, mode='shared')
         self.a.request('y', self.bucket)
-        snapshot = self.json('inspect')
+        snapshot = self.json('list')
         self.assertEqual(list(snapshot), ['held', 'pending'])
         held = {entry['name']: entry for entry in snapshot['held']}
         self.assertEqual(sorted(held), ['x', 'y'])
@@ -192,7 +201,7 @@ class Inspect(ShowTestCase):
         for name in ('x', 'xy', ''):
             self.a.request(name, self.bucket)
         for name in ('x', '', 'none'):
-            self.assertEqual([entry['name'] for entry in self.json('inspect', name)['held']],
+            self.assertEqual([entry['name'] for entry in self.json('list', name)['held']],
                              [name] if name != 'none' else [])
 
     def test_plain(self):
@@ -201,7 +210,7 @@ class Inspect(ShowTestCase):
         with open('/proc/self/comm', encoding='utf-8') as file:
             comm = file.read().rstrip('\n')
         pid = str(os.getpid())
-        rows = self.rows('inspect')
+        rows = self.rows('list')
         for row in rows:
             self.assertRegex(row.pop(3), r'^\d+s$')
         self.assertEqual(rows, [
@@ -210,7 +219,7 @@ class Inspect(ShowTestCase):
 
     def test_table(self):
         self.a.request('x', self.bucket, why='two words')
-        lines = self.screen('inspect', 'x')
+        lines = self.screen('list', 'x')
         self.assertEqual(lines[0].split(), ['NAME', 'MODE', 'STATE', 'AGE', 'WHO', 'PID',
                                             'WAITS-BEHIND', 'WHY'])
         self.assertTrue(lines[1].endswith('  -             two words'), lines[1])
@@ -218,9 +227,9 @@ class Inspect(ShowTestCase):
     def test_hostile_reasons(self):
         for number, why in enumerate(HOSTILE):
             self.a.request(f'{number:02}', self.bucket, why=why)
-        self.assertEqual([row[-1] for row in self.rows('inspect')], list(HOSTILE))
-        self.assertEqual({entry['why'] for entry in self.json('inspect')['held']}, set(HOSTILE))
-        self.screen('inspect')
+        self.assertEqual([row[-1] for row in self.rows('list')], list(HOSTILE))
+        self.assertEqual({entry['why'] for entry in self.json('list')['held']}, set(HOSTILE))
+        self.screen('list')
 
 
 class Evidence(ShowTestCase):
@@ -279,11 +288,9 @@ class Evidence(ShowTestCase):
         self.assertEqual([row[-2] for row in self.rows('list')], ['', ''])
         with open('/proc/self/comm', encoding='utf-8') as file:
             process = f'{file.read().rstrip()} (process {PID})'
-        for option in ('--all', '--all-buckets'):
-            lines = self.check(0, 'list', option).splitlines()
-            self.assertEqual([line.split('\t')[-2] for line in lines
-                              if line.split('\t')[0] in (self.bucket, other)],
-                             [f'Waiting for each other: {process}, {process}.', ''] * 2)
+        rows = [line.split('\t') for line in self.check(0, 'list', '--all').splitlines()]
+        self.assertEqual([row[-2] for row in rows if row[0] in (self.bucket, other)],
+                         [f'Waiting for each other: {process}, {process}.', ''] * 2)
 
 
 class Output(ShowTestCase):
@@ -291,7 +298,7 @@ class Output(ShowTestCase):
 
     def test_a_full_disk(self):
         self.a.request('x', self.bucket)
-        for line in (('query',), ('query', '-j'), ('inspect',), ('--help',), ('run', '--help'),
+        for line in (('list',), ('list', '-j'), ('--help',), ('run', '--help'),
                      ('watch',), ('watch', '--json'), ('hold', 'y')):
             options = () if line[-1] == '--help' else ('-b', self.bucket)
             with open('/dev/full', 'w', encoding='ascii') as full:
@@ -305,15 +312,14 @@ class Output(ShowTestCase):
     def test_closed_output(self):
         for number in range(500):
             self.a.request(f'{number} ' + 'n' * 1000, self.bucket)
-        for verb in ('query', 'inspect'):
-            job = self.job(verb, '-b', self.bucket)
-            self.assertIsNotNone(job.line())
-            job.process.stdout.close()
-            self.assertEqual((job.wait(), job.stderr()), (0, ''))
+        job = self.job('list', '-b', self.bucket)
+        self.assertIsNotNone(job.line())
+        job.process.stdout.close()
+        self.assertEqual((job.wait(), job.stderr()), (0, ''))
 
     def test_no_standard_output(self):
         self.a.request('x', self.bucket)
-        for verb in ('query', 'watch', 'watch --json', 'steal x'):
+        for verb in ('list', 'watch', 'watch --json', 'steal x'):
             line = f'exec {environment("WEBLOCKS_CLI")} {verb} -b {self.bucket} <&- >&-'
             done = subprocess.run(['sh', '-c', line], env=self.env(), capture_output=True,
                                   check=False, timeout=PATIENCE, text=True)
@@ -559,7 +565,7 @@ class Steal(ShowTestCase):
         out = self.steal(0, 'x')
         self.a.wait_released(id_, 'stolen')
         self.assertRegex(out, rf'^x: stolen from \S.* \(pid {os.getpid()}, {self.a.name}\) '
-                              r'for \d+s: page 3\n$')
+                              r'for \d+ s: page 3\n$')
         self.assertEqual(self.a.query(self.bucket), ([], []))
 
     def test_not_held(self):
@@ -626,8 +632,7 @@ class Break(ShowTestCase):
         self.broken(0, '--user', '65534', 'x')
         self.assertEqual(other_user.query(self.bucket), ([], []))
         self.assertEqual(len(self.a.query(self.bucket)[0]), 1)
-        self.assertEqual(len(self.rows('list', '--all')), len(self.rows('inspect', '--all')))
-
+        
 
 if __name__ == '__main__':
     main()

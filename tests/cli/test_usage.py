@@ -13,7 +13,7 @@ from buses import environment
 from cli import CliTestCase
 from harness import main
 
-COMMANDS = ('run', 'hold', 'query', 'list', 'inspect', 'watch', 'break', 'steal', 'cluster', 'help')
+COMMANDS = ('run', 'hold', 'list', 'watch', 'break', 'steal', 'cluster', 'help')
 
 
 def data_file(name):
@@ -41,18 +41,18 @@ class UsageErrors(CliTestCase):
         for line in (('no-such-command',), ('',), ('--no-such-option',), ('-x', 'run'), ('RUN',),
                      ('help', 'no-such-command'), ('\x1b[2J',)):
             self.check_usage_error(*line, expected='command')
-        self.check_usage_error('help', 'run', 'query', expected='query')
+        self.check_usage_error('help', 'run', 'list', expected='list')
 
     def test_options(self):
         for command in COMMANDS:
             for option in ('--no-such-option', '-Z', '-nZ' if command == 'run' else '-Z', '--=x',
                            '-\x1b', b'-\xff', '--\u202e'):
                 self.check_usage_error(command, option)
-        for line in (('run', '--shared=yes'), ('query', '--json=1'), ('run', '-w'), ('run', '-E'),
-                     ('run', '--on-loss'), ('query', '-b'), ('steal', '--why'),
+        for line in (('run', '--shared=yes'), ('list', '--json=1'), ('run', '-w'), ('run', '-E'),
+                     ('run', '--on-loss'), ('list', '-b'), ('steal', '--why'),
                      ('hold', '--stdin=x'), ('run', '--also-flock'), ('run', '-c'),
                      ('run', '--s', 'x', 'true'), ('run', '--why', b'\xff', 'x', 'true'),
-                     ('query', '-b', b'\xff')):
+                     ('list', '-b', b'\xff')):
             self.check_usage_error(*line)
 
     def test_values(self):
@@ -68,9 +68,9 @@ class UsageErrors(CliTestCase):
 
     def test_arguments(self):
         for line in (('run',), ('run', 'x'), ('run', 'x', '--'), ('run', '--'), ('run', '-s'),
-                     ('query', 'x'), ('watch', 'x', 'y'), ('watch', b'\xff'), ('inspect', 'x', 'y'), ('steal',),
+                     ('watch', 'x', 'y'), ('watch', b'\xff'), ('list', 'x', 'y'), ('steal',),
                      ('steal', 'x', 'y'), ('run', b'\xff', 'true'), ('steal', b'\xff'),
-                     ('inspect', b'\xff'), ('break',), ('break', 'x', 'y'), ('break', b'\xff'),
+                     ('list', b'\xff'), ('break',), ('break', 'x', 'y'), ('break', b'\xff'),
                      ('hold',), ('hold', 'x', 'y'), ('hold', b'\xff'),
                      ('cluster',), ('cluster', 'x'), ('cluster', 'status', 'x'),
                      ('run', 'x', '-c', 'true', 'more'), ('run', '-c', 'true', 'x', 'more'),
@@ -82,8 +82,8 @@ class UsageErrors(CliTestCase):
             self.check_usage_error('run', '--steal', option, 'x', 'true', expected='--steal')
 
     def test_no_control_characters_in_messages(self):
-        for line in (('\x1b[2J',), ('run', '--\x1b[2J'), ('query', '\x1b[2J'),
-                     ('run', '-w', '\x1b[2J', 'x', 'true'), ('query', '\u202e')):
+        for line in (('\x1b[2J',), ('run', '--\x1b[2J'), ('list', '--\x1b[2J'),
+                     ('run', '-w', '\x1b[2J', 'x', 'true'), ('list', 'x', '\u202e')):
             done = self.weblocks(*line, env=self.nowhere)
             self.assertNotRegex(done.stderr, '[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]')
 
@@ -92,7 +92,7 @@ class ValidUsage(CliTestCase):
     def test_options_after_the_name(self):
         client = self.client()
         client.request('x')
-        self.assertIn(client.name, self.check(0, 'inspect', 'x', '--json'))
+        self.assertIn(client.name, self.check(0, 'list', 'x', '--json'))
         self.assertIn(client.name, self.check(0, 'steal', 'x', '--why', 'because'))
         self.assertEqual(self.check(1, 'steal', '--', '--why'), '')
 
@@ -136,9 +136,6 @@ class Documented(CliTestCase):
             start = page.index(f'\n.SS {command}\n')
             section = page[start:page.index('\n.SS', start + 1)]
             section += page[page.index('\n.SS All commands'):page.index('\n.SH OUTPUT')]
-            if command in ('list', 'inspect'):
-                self.assertIn('The options are those of\n.BR query .', section)
-                section += page[page.index('\n.SS query'):start]
             for name, letter in self.options(command).items():
                 self.assertRegex(section, rf'--{name}\b', command)
                 if letter:

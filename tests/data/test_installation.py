@@ -292,7 +292,7 @@ class German(unittest.TestCase):
         self.assertIn("unbekannter Befehl »x«", self.weblocks('x'))
 
     def test_library(self):
-        self.assertIn('der Sperrdienst ist nicht erreichbar', self.weblocks('query'))
+        self.assertIn('der Sperrdienst ist nicht erreichbar', self.weblocks('list'))
 
     def test_machine_readable_output_is_not_translated(self):
         self.assertRegex(self.weblocks('--version'), r'^weblocks [0-9.]+\n$')
