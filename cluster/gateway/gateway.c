@@ -17,10 +17,11 @@ struct Gateway {
     Session *session;
     ServiceSocket *service;
     EntryContext context;
-    GHashTable *entries; /* path -> Entry; owned */
-    Unused *unused;      /* paths of earlier entries */
-    GHashTable *handles; /* guint64 -> Entry */
-    gboolean is_ready;   /* the lock service has sent all its demands */
+    GHashTable *entries;   /* path -> Entry; owned */
+    Unused *unused;        /* paths of earlier entries */
+    GHashTable *handles;   /* guint64 -> Entry */
+    GHashTable *unsettled; /* set of entries of which it is not known whether they give permits */
+    gboolean is_ready;     /* the lock service has sent all its demands */
     gboolean has_sent_synced;
     guint status_source;
 };
@@ -73,6 +74,7 @@ drop_entry(Gateway *gateway, Entry *entry)
 
     if (handle != 0)
         g_hash_table_remove(gateway->handles, &handle);
+    g_hash_table_remove(gateway->unsettled, entry);
     unused_add(gateway->unused, entry_get_path(entry));
     g_hash_table_remove(gateway->entries, entry_get_path(entry));
 }
@@ -81,16 +83,9 @@ drop_entry(Gateway *gateway, Entry *entry)
 static void
 send_synced(Gateway *gateway)
 {
-    GHashTableIter iter;
-    gpointer entry;
-
     if (!gateway->is_ready || gateway->has_sent_synced ||
-        session_get_engine(gateway->session) == NULL)
+        session_get_engine(gateway->session) == NULL || g_hash_table_size(gateway->unsettled) > 0)
         return;
-    g_hash_table_iter_init(&iter, gateway->entries);
-    while (g_hash_table_iter_next(&iter, NULL, &entry))
-        if (!entry_is_settled(entry))
-            return;
     gateway->has_sent_synced = TRUE;
     service_socket_send_synced(gateway->service);
 }
@@ -100,6 +95,10 @@ on_entry_changed(Entry *entry, gpointer data)
 {
     Gateway *gateway = data;
 
+    if (entry_is_settled(entry))
+        g_hash_table_remove(gateway->unsettled, entry);
+    else
+        g_hash_table_add(gateway->unsettled, entry);
     if (entry_has_ended(entry))
         drop_entry(gateway, entry);
     send_synced(gateway);
@@ -123,9 +122,13 @@ static void
 adopt(Gateway *gateway, const EngineClaim *claim)
 {
     ClaimName name;
+    Entry *entry;
 
-    if (claim_name_parse(claim->node, &name) && name.session == session_get_id(gateway->session))
-        entry_adopt(get_entry(gateway, claim->bucket, claim->uid, claim->name, TRUE), &name);
+    if (!claim_name_parse(claim->node, &name) || name.session != session_get_id(gateway->session))
+        return;
+    entry = get_entry(gateway, claim->bucket, claim->uid, claim->name, TRUE);
+    entry_adopt(entry, &name);
+    g_hash_table_add(gateway->unsettled, entry);
 }
 
 static void send_status(Gateway *gateway);
@@ -350,6 +353,7 @@ gateway_new(const GatewayOptions *options, GError **error)
     gateway->entries =
         g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)entry_close);
     gateway->handles = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    gateway->unsettled = g_hash_table_new(NULL, NULL);
     gateway->service = service_socket_new(options->socket_path, options->service_uid,
                                           &service_functions, gateway, error);
     if (gateway->service == NULL)
@@ -374,6 +378,7 @@ gateway_free(Gateway *gateway)
 {
     g_clear_handle_id(&gateway->status_source, g_source_remove);
     g_clear_pointer(&gateway->session, session_free);
+    g_hash_table_unref(gateway->unsettled);
     g_hash_table_unref(gateway->handles);
     g_hash_table_unref(gateway->entries);
     g_clear_pointer(&gateway->unused, unused_free);

@@ -12,15 +12,17 @@ struct Seen {
     char *path;
     GKeyFile *file; /* the contents */
     char *instance;
-    guint delay_source;  /* 0: everything is stored */
+    guint delay_source;  /* 0: everything is stored, or being stored */
     gboolean has_failed; /* to store it; the reason was logged */
+
+    GThread *writer; /* NULL: nothing is being stored */
+    char *text;      /* what it writes */
+    GError *error;   /* why it has failed */
 };
 
 static gboolean
-write_file(const Seen *seen, GError **error)
+write_file(const Seen *seen, const char *text, GError **error)
 {
-    g_autofree char *text = g_key_file_to_data(seen->file, NULL, NULL);
-
     return g_file_set_contents_full(seen->path, text, -1,
                                     G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE,
                                     0600, error);
@@ -90,24 +92,13 @@ seen_new(const char *directory, GError **error)
     return seen;
 }
 
-void
-seen_free(Seen *seen)
-{
-    seen_store(seen);
-    g_clear_handle_id(&seen->delay_source, g_source_remove);
-    g_key_file_unref(seen->file);
-    g_free(seen->instance);
-    g_free(seen->path);
-    g_free(seen);
-}
-
 static gboolean
 on_delay(gpointer data)
 {
     Seen *seen = data;
 
     seen_store(seen);
-    return G_SOURCE_REMOVE;
+    return seen->delay_source != 0 ? G_SOURCE_CONTINUE : G_SOURCE_REMOVE;
 }
 
 static void
@@ -117,22 +108,70 @@ store_later(Seen *seen)
         seen->delay_source = g_timeout_add_seconds(SEEN_DELAY_SECS, on_delay, seen);
 }
 
-void
-seen_store(Seen *seen)
+/* Waits for the thread. */
+static void
+finish_writing(Seen *seen)
 {
     g_autoptr(GError) error = NULL;
 
-    if (seen->delay_source == 0)
+    g_thread_join(g_steal_pointer(&seen->writer));
+    g_clear_pointer(&seen->text, g_free);
+    error = g_steal_pointer(&seen->error);
+    if (error != NULL && !seen->has_failed)
+        g_warning("could not store the highest block of tokens: %s", error->message);
+    seen->has_failed = error != NULL;
+    if (error != NULL)
+        store_later(seen);
+}
+
+static gboolean
+on_written(gpointer data)
+{
+    finish_writing(data);
+    return G_SOURCE_REMOVE;
+}
+
+static gpointer
+write_in_thread(gpointer data)
+{
+    Seen *seen = data;
+
+    write_file(seen, seen->text, &seen->error);
+    g_idle_add(on_written, seen);
+    return NULL;
+}
+
+void
+seen_store(Seen *seen)
+{
+    if (seen->delay_source == 0 || seen->writer != NULL)
         return;
     g_clear_handle_id(&seen->delay_source, g_source_remove);
-    if (write_file(seen, &error)) {
-        seen->has_failed = FALSE;
-        return;
-    }
-    if (!seen->has_failed)
-        g_warning("could not store the highest block of tokens: %s", error->message);
-    seen->has_failed = TRUE;
-    store_later(seen);
+    seen->text = g_key_file_to_data(seen->file, NULL, NULL);
+    seen->writer = g_thread_new("seen", write_in_thread, seen);
+}
+
+static void
+store_now(Seen *seen)
+{
+    if (seen->writer != NULL)
+        finish_writing(seen);
+    seen_store(seen);
+    if (seen->writer != NULL)
+        finish_writing(seen);
+    while (g_idle_remove_by_data(seen))
+        ;
+}
+
+void
+seen_free(Seen *seen)
+{
+    store_now(seen);
+    g_clear_handle_id(&seen->delay_source, g_source_remove);
+    g_key_file_unref(seen->file);
+    g_free(seen->instance);
+    g_free(seen->path);
+    g_free(seen);
 }
 
 const char *
@@ -144,8 +183,11 @@ seen_get_instance(const Seen *seen)
 gboolean
 seen_set_instance(Seen *seen, const char *instance, GError **error)
 {
+    g_autofree char *text = NULL;
+
     g_key_file_set_string(seen->file, GROUP_DATA, KEY_INSTANCE, instance);
-    if (!write_file(seen, error))
+    text = g_key_file_to_data(seen->file, NULL, NULL);
+    if (!write_file(seen, text, error))
         return FALSE;
     g_free(seen->instance);
     seen->instance = g_strdup(instance);
@@ -178,5 +220,5 @@ seen_refuse(Seen *seen)
 {
     g_key_file_set_boolean(seen->file, GROUP_DATA, KEY_REFUSED, TRUE);
     store_later(seen);
-    seen_store(seen);
+    store_now(seen);
 }

@@ -23,24 +23,25 @@ typedef struct Seen Seen;
  * read (G_FILE_ERROR) or that was not written by seen_store() (G_KEY_FILE_ERROR). */
 Seen *seen_new(const char *directory, GError **error);
 
-/* Stores what has not been stored. */
+/* Stores what has not been stored, and waits for it. */
 void seen_free(Seen *seen);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Seen, seen_free)
 
 /* NULL: none yet. */
 const char *seen_get_instance(const Seen *seen);
-/* Stores it. On an error it is not set. */
+/* Stores it, and waits for that. On an error it is not set. */
 gboolean seen_set_instance(Seen *seen, const char *instance, GError **error);
 
 /* 0: none. */
 guint64 seen_get_block(const Seen *seen, const char *bucket);
 void seen_raise_block(Seen *seen, const char *bucket, guint64 block);
 
-/* Older data were found. This is stored, too, so that it does not depend on whether other hosts
+/* Older data were found. This is stored immediately, and waited for, so that it does not depend on whether other hosts
  * issue higher blocks later. */
 gboolean seen_is_refused(const Seen *seen);
 void seen_refuse(Seen *seen);
 
-/* Stores what has not been stored. If it fails, that is logged once, and it is tried again later.
- */
+/* Stores what has not been stored, in a thread: a file system may take seconds to store something,
+ * and the lease has to be renewed meanwhile. If it fails, that is logged once, and it is tried again
+ * later. */
 void seen_store(Seen *seen);

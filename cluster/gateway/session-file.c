@@ -3,6 +3,7 @@
 
 #include "session-file.h"
 
+#include <errno.h>
 #include <glib/gstdio.h>
 #include <string.h>
 
@@ -62,19 +63,26 @@ session_file_save(const char *directory, const EngineSession *session)
 {
     g_autoptr(GKeyFile) file = g_key_file_new();
     g_autofree char *path = get_path(directory);
+    g_autofree char *new_path = g_strconcat(path, ".new", NULL);
     g_autofree char *boot_id = get_boot_id();
     g_autofree char *password = g_base64_encode(session->password, sizeof session->password);
     g_autofree char *text = NULL;
     g_autoptr(GError) error = NULL;
+    const char *why = NULL;
 
     g_key_file_set_string(file, GROUP, "Boot", boot_id != NULL ? boot_id : "");
     g_key_file_set_uint64(file, GROUP, "Id", session->id);
     g_key_file_set_string(file, GROUP, "Password", password);
     g_key_file_set_uint64(file, GROUP, "Timeout", session->timeout_ms);
     text = g_key_file_to_data(file, NULL, NULL);
-    if (!g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0600, &error))
-        g_warning("could not store the session, which therefore ends with this process: %s",
-                  error->message);
+    /* It is valid for this boot only, so it is enough that no process sees half of it. Waiting
+     * until it is on the disk might take longer than the lease. */
+    if (!g_file_set_contents_full(new_path, text, -1, G_FILE_SET_CONTENTS_NONE, 0600, &error))
+        why = error->message;
+    else if (g_rename(new_path, path) < 0)
+        why = g_strerror(errno);
+    if (why != NULL)
+        g_warning("could not store the session, which therefore ends with this process: %s", why);
 }
 
 void

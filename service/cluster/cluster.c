@@ -400,15 +400,13 @@ cluster_lose_unconfigured(const Cluster *self, UserAgent *user_agent)
 void
 cluster_begin(Cluster *self, gint64 deadline_us)
 {
-    const gint64 limit_us = boot_time_get_us() + CLUSTER_SYNC_SECS * (gint64)G_USEC_PER_SEC;
-
     take_changed(self, NULL);
     /* During a lease, the gateway may have claims that nothing needs any more: it deletes them when
      * this service is connected. */
     if (demands_get_size(&self->demands) == 0 && deadline_us <= boot_time_get_us())
         return;
     /* Without a stored deadline, it is over immediately. */
-    lease_timer_set(&self->lease, CLAMP(deadline_us, 1, limit_us));
+    lease_timer_set(&self->lease, MAX(deadline_us, 1));
     cluster_check_lease(self);
     gateway_connect(&self->gateway);
 }

@@ -11,8 +11,7 @@
  *
  * When the connection ends, permits stay valid until the deadline. When the next one begins,
  * nothing is granted until the gateway has confirmed each permit; what is held and not confirmed is
- * lost. It is the same after a restart of this service, with the stored deadline, and for SYNC_SECS
- * at most. */
+ * lost. It is the same after a restart of this service, with the stored deadline. */
 
 #pragma once
 
@@ -20,8 +19,6 @@
 
 #include "client.h"
 #include "cluster-info.h"
-
-#define CLUSTER_SYNC_SECS 3
 
 typedef struct {
     /* Called before the core is used: sets its time, and calls cluster_check_lease(). */

@@ -222,6 +222,20 @@ class Handles(OneHostCase):
         self.hold(self.host)
 
 
+class SlowPlace(Place):
+    """Where it takes seconds until something is on the disk. Each time is a line of the file `trace`."""
+
+    def __init__(self, seconds, trace):
+        super().__init__()
+        # The leak sanitizer doesn't work in a traced process.
+        self.tracer = ['env', f'ASAN_OPTIONS={os.environ.get("ASAN_OPTIONS", "")}:detect_leaks=0',
+                       'strace', '-D', '-f', '-qq', '-o', trace, '-e', 'trace=fsync,fdatasync',
+                       '-e', f'inject=fsync,fdatasync:delay_enter={seconds}000000']
+
+    def command(self, argv):
+        return self.tracer + super().command(argv)
+
+
 class StateDirectory(OneHostCase):
     def test_locked_by_another_process(self):
         second = self.host.spawn_gateway(self.host.socket)
@@ -240,6 +254,21 @@ class StateDirectory(OneHostCase):
         self.close(engine)
 
     @unittest.skipIf(why_no_networks() or not shutil.which('mount'), 'needs root and mount')
+    @unittest.skipUnless(shutil.which('strace'), 'needs strace')
+    def test_slow(self):
+        """The lease is renewed while the highest block of tokens is stored, which takes longer."""
+        trace = os.path.join(self.host.directory, 'trace')
+        self.host.end_gateway()
+        self.host.place = SlowPlace(self.host.timeout, trace)
+        self.host.start_gateway()
+        client, id_ = self.hold(self.host)
+
+        def is_stored():
+            self.assertEqual(client.signals('Released', id=id_), [], self.report())
+            with open(trace, encoding='utf-8') as file:
+                return 'fsync(' in file.read()
+        wait_for(is_stored, 3 * PATIENCE, 'a block that is stored')
+
     def test_read_only(self):
         """The file of a session that has ended can't be deleted: the session is not tried again."""
         client, held = self.hold(self.host)
