@@ -14,9 +14,7 @@ typedef struct {
     WebLocksLockInfo **objects;
 } InfoList;
 
-typedef struct {
-    GObjectClass parent;
-} InfoListClass;
+typedef GObjectClass InfoListClass;
 
 static void info_list_model_init(GListModelInterface *interface);
 

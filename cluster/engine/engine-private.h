@@ -77,11 +77,7 @@ void engine_request_set(Engine *self,
                         gint32 version,
                         EngineCallback callback,
                         gpointer data);
-/* OK: `children` and `version`. */
-void engine_request_children(
-    Engine *self, const char *path, gboolean watches, EngineCallback callback, gpointer data);
 void engine_request_delete(Engine *self, const char *path, EngineCallback callback, gpointer data);
-void engine_request_sync(Engine *self, const char *path, EngineCallback callback, gpointer data);
 
 /* Parts of a transaction, in a fixed array with space for `n` of them. */
 typedef struct {

@@ -34,13 +34,6 @@ engine_create_claim(Engine *self,
     engine_request_create(self, path, text, ZOO_EPHEMERAL_SEQUENTIAL, callback, data);
 }
 
-void
-engine_list(
-    Engine *self, const char *name_path, gboolean watches, EngineCallback callback, gpointer data)
-{
-    engine_request_children(self, name_path, watches, callback, data);
-}
-
 /* Unlike a watch of exists(), this one is not set for a node that doesn't exist. */
 void
 engine_watch_claim(
@@ -168,15 +161,9 @@ engine_read_block(Engine *self, const char *bucket, EngineCallback callback, gpo
 }
 
 void
-engine_sync(Engine *self, const char *path, EngineCallback callback, gpointer data)
-{
-    engine_request_sync(self, path, callback, data);
-}
-
-void
 engine_list_hosts(Engine *self, EngineCallback callback, gpointer data)
 {
     g_autofree char *path = g_strconcat(self->root, "/hosts", NULL);
 
-    engine_request_children(self, path, FALSE, callback, data);
+    engine_list(self, path, FALSE, callback, data);
 }

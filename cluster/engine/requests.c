@@ -115,7 +115,7 @@ engine_request_set(Engine *self,
 }
 
 void
-engine_request_children(
+engine_list(
     Engine *self, const char *path, gboolean watches, EngineCallback callback, gpointer data)
 {
     EngineOperation *operation = engine_operation_new(callback, data);
@@ -134,7 +134,7 @@ engine_request_delete(Engine *self, const char *path, EngineCallback callback, g
 }
 
 void
-engine_request_sync(Engine *self, const char *path, EngineCallback callback, gpointer data)
+engine_sync(Engine *self, const char *path, EngineCallback callback, gpointer data)
 {
     EngineOperation *operation = engine_operation_new(callback, data);
 

@@ -114,7 +114,7 @@ send_reads(Scan *scan)
         if (read->claims != NULL)
             engine_request_get(scan->engine, read->path, FALSE, on_name, read);
         else
-            engine_request_children(scan->engine, read->path, FALSE, on_children, read);
+            engine_list(scan->engine, read->path, FALSE, on_children, read);
     }
 }
 

@@ -454,30 +454,37 @@ cluster_get_info(Cluster *self, ClusterInfo *out_info)
     };
 }
 
-guint64
-cluster_list(Cluster *self, guint32 uid, const char *bucket, const char *name)
+/* Returns the output for LIST or BREAK, with the next serial number; NULL: there is no gateway. */
+static GByteArray *
+begin_question(Cluster *self)
 {
     GByteArray *out;
 
     gateway_connect(&self->gateway);
     out = gateway_get_output(&self->gateway);
+    self->last_serial += out != NULL ? 1 : 0;
+    return out;
+}
+
+guint64
+cluster_list(Cluster *self, guint32 uid, const char *bucket, const char *name)
+{
+    GByteArray *out = begin_question(self);
+
     if (out == NULL)
         return 0;
-    cluster_packet_write(out, CLUSTER_PACKET_LIST, ++self->last_serial, uid, get_name(bucket),
-                         name);
+    cluster_packet_write(out, CLUSTER_PACKET_LIST, self->last_serial, uid, get_name(bucket), name);
     return self->last_serial;
 }
 
 guint64
 cluster_break(Cluster *self, guint32 uid, const char *bucket, const char *name, const char *host)
 {
-    GByteArray *out;
+    GByteArray *out = begin_question(self);
 
-    gateway_connect(&self->gateway);
-    out = gateway_get_output(&self->gateway);
     if (out == NULL)
         return 0;
-    cluster_packet_write(out, CLUSTER_PACKET_BREAK, ++self->last_serial, uid, get_name(bucket),
-                         name, host != NULL ? host : "");
+    cluster_packet_write(out, CLUSTER_PACKET_BREAK, self->last_serial, uid, get_name(bucket), name,
+                         host != NULL ? host : "");
     return self->last_serial;
 }
