@@ -1,0 +1,319 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Claims that take over, whose service restarts, or that are freed in a handler. */
+
+#include "tests/client/claims.h"
+
+/* ---- taking over */
+
+static void
+test_take_over(void)
+{
+    g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
+    g_auto(Notified) notified_one = {0}, notified_two = {0};
+    g_autoptr(WebLocksClaim) holder = reclaim_new(one, &notified_one);
+    g_autoptr(WebLocksClaim) claim = reclaim_new(two, &notified_two);
+    g_autoptr(GError) error = NULL;
+
+    web_locks_claim_start(holder);
+    test_wait(claim_is_held, holder);
+    web_locks_claim_start(claim);
+    test_wait(claim_is_queued, claim);
+    g_assert_true(claim_take_over(claim, &error));
+    g_assert_no_error(error);
+    g_assert_true(web_locks_claim_get_held(claim));
+    test_wait(claim_is_queued, holder);
+    g_assert_true(claim_take_over(claim, &error)); /* it already holds the lock */
+    test_settle(two);
+    g_assert_true(web_locks_claim_get_held(claim));
+    test_wait_for_state(one, "a | a"); /* its own request is aborted */
+    g_assert_true(claim_take_over(holder, &error));
+    test_wait(claim_is_queued, claim);
+    g_assert_cmpstr(notified_one.states->str, ==, "waiting held lost waiting held ");
+    g_assert_cmpstr(notified_two.states->str, ==, "waiting held lost waiting ");
+}
+
+/* The second call, and the third while the first is being answered, have no effect: the claim does
+ * not claim_steal from itself. */
+static void
+test_take_over_twice(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new(), manager = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
+    g_auto(Notified) notified = {0};
+    g_autoptr(WebLocksClaim) claim = reclaim_new(manager, &notified);
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) first = {0}, second = {0};
+    guint64 token;
+
+    web_locks_claim_take_over_async(claim, NULL, answer_take, &first);
+    web_locks_claim_take_over_async(claim, NULL, answer_take, &second);
+    g_assert_false(web_locks_claim_take_over_finish(claim, answer_wait(&second), &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_PENDING);
+    g_clear_error(&error);
+    g_assert_true(web_locks_claim_take_over_finish(claim, answer_wait(&first), &error));
+    g_assert_no_error(error);
+    token = web_locks_claim_get_token(claim);
+    test_settle(manager);
+    g_assert_cmpuint(web_locks_claim_get_token(claim), ==, token);
+    g_assert_cmpstr(notified.states->str, ==, "held ");
+    assert_state(holder, "a | ");
+    g_assert_true(claim_take_over(claim, &error)); /* it is held already */
+    g_assert_no_error(error);
+}
+
+/* After a stop it can take over again, also while the first one is unanswered. */
+static void
+test_take_over_stopped(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new(), manager = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
+    g_auto(Notified) notified = {0};
+    g_autoptr(WebLocksClaim) claim = claim_new(manager, &notified);
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) first = {0};
+
+    web_locks_claim_take_over_async(claim, NULL, answer_take, &first);
+    web_locks_claim_stop(claim);
+    g_assert_true(claim_take_over(claim, &error));
+    g_assert_no_error(error);
+    g_assert_false(web_locks_claim_take_over_finish(claim, answer_wait(&first), &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    test_settle(manager);
+    g_assert_true(web_locks_claim_get_held(claim));
+    g_assert_cmpstr(notified.states->str, ==, "held ");
+    assert_state(holder, "a | ");
+}
+
+/* Of the same agent, so that the service reads in this order: it grants the request of the claim,
+ * and then takes the lock from it. */
+static void
+test_take_over_at_grant(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
+    g_auto(Notified) notified = {0};
+    g_autoptr(WebLocksClaim) claim = reclaim_new(manager, &notified);
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) taken = {0};
+
+    web_locks_claim_start(claim);
+    test_wait(claim_is_queued, claim);
+    web_locks_lock_release(lock);
+    web_locks_claim_take_over_async(claim, NULL, answer_take, &taken);
+    g_assert_true(web_locks_claim_take_over_finish(claim, answer_wait(&taken), &error));
+    g_assert_no_error(error);
+    test_settle(manager);
+    g_assert_true(web_locks_claim_get_held(claim));
+    g_assert_cmpstr(notified.states->str, ==, "waiting held ");
+    test_wait_for_state(other, "a | ");
+    web_locks_claim_stop(claim);
+    test_wait_for_state(other, " | ");
+}
+
+/* The request is granted before the failure of the take-over, whose result comes later. */
+static void
+test_take_over_fails_at_grant(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
+    g_auto(Notified) notified = {0};
+    g_autoptr(WebLocksClaim) claim = claim_new(manager, &notified);
+    g_autoptr(GCancellable) cancellable = g_cancellable_new();
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) taken = {0};
+
+    web_locks_claim_start(claim);
+    test_wait(claim_is_queued, claim);
+    test_release(lock);
+    g_free(test_state(manager)); /* the grant has arrived, and its callback has not run yet */
+    g_cancellable_cancel(cancellable);
+    web_locks_claim_take_over_async(claim, cancellable, answer_take, &taken);
+    g_assert_false(web_locks_claim_take_over_finish(claim, answer_wait(&taken), &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    test_wait(claim_is_held, claim);
+    g_assert_cmpstr(notified.states->str, ==, "waiting held ");
+    assert_state(other, "a | ");
+}
+
+/* ---- the service */
+
+static void
+test_service_restart(void)
+{
+    g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
+    g_auto(Notified) notified_one = {0}, notified_two = {0};
+    g_autoptr(WebLocksClaim) held = claim_new(one, &notified_one),
+                             waiting = claim_new(two, &notified_two);
+    g_autoptr(WebLocksManager) other = test_manager_new();
+    g_autoptr(WebLocksClaim) last = web_locks_claim_new(other, "a");
+    guint64 token;
+
+    web_locks_claim_start(held);
+    test_wait(claim_is_held, held);
+    web_locks_claim_start(waiting);
+    test_wait(claim_is_queued, waiting);
+    token = web_locks_claim_get_token(held);
+    test_service_kill();
+    test_service_start();
+    /* The view continues with the next service. */
+    web_locks_claim_start(last);
+    test_wait(claim_is_queued, last);
+    g_assert_cmpuint(web_locks_claim_get_position(last), ==, 2);
+    test_wait(claim_is_queued, waiting);
+    g_assert_cmpuint(web_locks_claim_get_token(held), ==, token);
+    web_locks_claim_stop(held);
+    test_wait(claim_is_held, waiting);
+    test_wait(claim_is_first, last);
+    g_assert_cmpstr(notified_one.states->str, ==, "waiting held idle ");
+    g_assert_cmpstr(notified_two.states->str, ==, "waiting held ");
+}
+
+static gboolean
+is_held_again(gpointer notified)
+{
+    return g_str_has_suffix(((Notified *)notified)->states->str, "lost waiting held ");
+}
+
+/* The next service has no stored state. */
+static void
+test_service_without_state(void)
+{
+    g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
+    g_auto(Notified) notified_one = {0}, notified_two = {0};
+    g_autoptr(WebLocksClaim) again = reclaim_new(one, &notified_one),
+                             lost = claim_new(two, &notified_two);
+    g_autoptr(WebLocksLock) lock = NULL;
+
+    web_locks_claim_start(lost);
+    test_wait(claim_is_held, lost);
+    web_locks_claim_start(again);
+    test_wait(claim_is_queued, again);
+    test_service_kill();
+    test_service_start_with("--no-state");
+    test_wait(claim_is_over, lost);
+    test_wait(claim_is_held, again);
+    g_assert_cmpstr(notified_two.states->str, ==, "waiting held lost ");
+    g_assert_cmpstr(notified_one.states->str, ==, "waiting held ");
+    test_service_kill();
+    test_service_start_with("--no-state");
+    test_wait(is_held_again, &notified_one);
+    g_assert_cmpstr(notified_one.states->str, ==, "waiting held lost waiting held ");
+    test_service_kill();
+    test_service_start();
+}
+
+static gboolean
+is_waiting_again(gpointer claim)
+{
+    return claim_is_waiting(claim) && web_locks_claim_get_error(claim) != NULL;
+}
+
+static void
+test_service_missing(void)
+{
+    g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
+    g_auto(Notified) notified_one = {0}, notified_two = {0};
+    g_autoptr(WebLocksClaim) failing = claim_new(one, &notified_one);
+    g_autoptr(WebLocksClaim) patient = reclaim_new(two, &notified_two);
+
+    test_service_stop();
+    web_locks_claim_start(failing);
+    web_locks_claim_start(patient);
+    test_wait(claim_is_over, failing);
+    g_assert_error(web_locks_claim_get_error(failing), WEB_LOCKS_ERROR,
+                   WEB_LOCKS_ERROR_UNAVAILABLE);
+    test_wait(is_waiting_again, patient);
+    g_assert_error(web_locks_claim_get_error(patient), WEB_LOCKS_ERROR,
+                   WEB_LOCKS_ERROR_UNAVAILABLE);
+    test_service_start();
+    test_wait(claim_is_held, patient);
+    g_assert_cmpstr(notified_one.states->str, ==, "waiting failed ");
+    g_assert_cmpstr(notified_two.states->str, ==, "waiting failed waiting held ");
+}
+
+/* ---- freed in a handler */
+
+typedef struct {
+    WebLocksClaim *claim;
+    WebLocksClaimState state; /* in which it is freed */
+} Drop;
+
+static void
+on_state_drop(WebLocksClaim *claim, GParamSpec *pspec, gpointer data)
+{
+    Drop *drop = data;
+
+    if (drop->claim != NULL && web_locks_claim_get_state(claim) == drop->state)
+        g_clear_object(&drop->claim);
+}
+
+static gboolean
+is_dropped(gpointer drop)
+{
+    return ((Drop *)drop)->claim == NULL;
+}
+
+static void
+test_dropped_in_handler(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+
+    for (guint state = WEB_LOCKS_CLAIM_STATE_WAITING; state <= WEB_LOCKS_CLAIM_STATE_FAILED;
+         state++) {
+        const gboolean fails = state == WEB_LOCKS_CLAIM_STATE_FAILED;
+        Drop drop = {g_object_new(WEB_LOCKS_TYPE_CLAIM, "manager", manager, "name",
+                                  fails ? "-" : "a", "reclaim", TRUE, NULL),
+                     (WebLocksClaimState)state};
+        WebLocksClaim *gone = drop.claim;
+
+        g_object_add_weak_pointer(G_OBJECT(gone), (gpointer *)&gone);
+        g_signal_connect(drop.claim, "notify::state", G_CALLBACK(on_state_drop), &drop);
+        web_locks_claim_start(drop.claim);
+        if (state == WEB_LOCKS_CLAIM_STATE_LOST) {
+            test_wait(claim_is_held, drop.claim);
+            g_object_unref(claim_steal(other));
+        }
+        test_wait(is_dropped, &drop);
+        g_assert_null(gone);
+        test_settle(manager);
+        test_wait_for_state(other, " | ");
+    }
+}
+
+static void
+on_holder_drop(WebLocksClaim *claim, GParamSpec *pspec, gpointer drop)
+{
+    g_clear_object(&((Drop *)drop)->claim);
+}
+
+static void
+test_dropped_in_view(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(other, "a");
+    Drop drop = {web_locks_claim_new(manager, "a"), WEB_LOCKS_CLAIM_STATE_WAITING};
+
+    g_signal_connect(drop.claim, "notify::holder", G_CALLBACK(on_holder_drop), &drop);
+    web_locks_claim_start(drop.claim);
+    test_wait(is_dropped, &drop);
+    test_wait_for_state(other, "a | ");
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/claim/take-over", test_take_over);
+    g_test_add_func("/claim/take-over-twice", test_take_over_twice);
+    g_test_add_func("/claim/take-over-stopped", test_take_over_stopped);
+    g_test_add_func("/claim/take-over-at-grant", test_take_over_at_grant);
+    g_test_add_func("/claim/take-over-fails-at-grant", test_take_over_fails_at_grant);
+    g_test_add_func("/claim/service-restart", test_service_restart);
+    g_test_add_func("/claim/service-without-state", test_service_without_state);
+    g_test_add_func("/claim/service-missing", test_service_missing);
+    g_test_add_func("/claim/dropped-in-handler", test_dropped_in_handler);
+    g_test_add_func("/claim/dropped-in-view", test_dropped_in_view);
+    return test_run(NULL);
+}
