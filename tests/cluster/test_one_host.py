@@ -253,7 +253,6 @@ class StateDirectory(OneHostCase):
         engine.wait_for_state('CONNECTED')
         self.close(engine)
 
-    @unittest.skipIf(why_no_networks() or not shutil.which('mount'), 'needs root and mount')
     @unittest.skipUnless(shutil.which('strace'), 'needs strace')
     def test_slow(self):
         """The lease is renewed while the highest block of tokens is stored, which takes longer."""
@@ -269,6 +268,7 @@ class StateDirectory(OneHostCase):
                 return 'fsync(' in file.read()
         wait_for(is_stored, 3 * PATIENCE, 'a block that is stored')
 
+    @unittest.skipIf(why_no_networks() or not shutil.which('mount'), 'needs root and mount')
     def test_read_only(self):
         """The file of a session that has ended can't be deleted: the session is not tried again."""
         client, held = self.hold(self.host)

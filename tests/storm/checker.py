@@ -396,7 +396,7 @@ class Checker:
 
     def judge(self, least):
         """'violation', 'void' or 'pass', and the events of which there were fewer than `least`."""
-        missing = [f'{POWER[name]}: {self.power[name]}, and at least {number} are needed'
+        missing = [f'{POWER.get(name, name)}: {self.power[name]}, and at least {number} are needed'
                    for name, number in least.items() if self.power[name] < number]
         return 'violation' if self.violations else 'void' if missing else 'pass', missing
 

@@ -108,6 +108,8 @@ def needs(options, seconds):
         'client_kills_inside': clients / 100,
         'client_kills_waiting': clients / 100,
         'quiet_points': seconds / options.quiet_every / 5 if options.quiet_every else 0,
+        'watched_signals': 1 if options.watch else 0,
+        'starts_while_full': 1 if options.full else 0,
     }
 
 
@@ -178,16 +180,15 @@ def run_storm(options, say=print):
         taken = time.monotonic() - begin
         left = {name: int(number - outcome.power.get(name, 0)) for name, number in total.items()}
         checker = check_directory(directory, storm.patience(), options.activation, options.hosts > 0)
+        checker.power.update(storm.watched)
+        if storm.small is not None:
+            checker.power['starts_while_full'] += storm.starts_while_full
         verdict, missing = checker.judge(left)
         report = [f'VIOLATION of watched: {text}' for text in storm.differences[:5]]
         if report:
             verdict = 'violation'
         report = '\n'.join([*report, str(checker), *missing])
         outcome.add(verdict, report, options.round_seconds, checker.power)
-        for name, number in storm.watched.items():
-            outcome.count(name, number)
-        if storm.small is not None:
-            outcome.count('starts_while_full', storm.starts_while_full)
         so_far = verdict if outcome.seconds >= options.seconds else verdict.replace('void', 'pass')
         say(f'round {outcome.rounds} (seed {seed}, {options.bus}): {so_far}, '
             f'{taken:.1f} s and {time.monotonic() - begin - taken:.1f} s for checking, '
