@@ -238,6 +238,7 @@ class SlowPlace(Place):
 
 class StateDirectory(OneHostCase):
     def test_locked_by_another_process(self):
+        wait_for(lambda: 'connected to ZooKeeper' in self.host.gateway_log(), what='the first process')
         second = self.host.spawn_gateway(self.host.socket)
         self.assertEqual(wait_exit(second), 1)
         self.assertIn('could not lock', self.host.log())
