@@ -36,12 +36,12 @@ gboolean seen_set_instance(Seen *seen, const char *instance, GError **error);
 guint64 seen_get_block(const Seen *seen, const char *bucket);
 void seen_raise_block(Seen *seen, const char *bucket, guint64 block);
 
-/* Older data were found. This is stored immediately, and waited for, so that it does not depend on whether other hosts
- * issue higher blocks later. */
+/* Older data were found. This is stored immediately, and waited for, so that it does not depend on
+ * whether other hosts issue higher blocks later. */
 gboolean seen_is_refused(const Seen *seen);
 void seen_refuse(Seen *seen);
 
 /* Stores what has not been stored, in a thread: a file system may take seconds to store something,
- * and the lease has to be renewed meanwhile. If it fails, that is logged once, and it is tried again
- * later. */
+ * and the lease has to be renewed meanwhile. If it fails, that is logged once, and it is tried
+ * again later. */
 void seen_store(Seen *seen);
