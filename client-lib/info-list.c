@@ -3,13 +3,22 @@
 
 #include "client-lib/info-list.h"
 
+#include "client-lib/engine/bus-reply.h"
 #include "client-lib/lock-info-private.h"
+
+/* An item as read from the body. The strings are borrowed from it; the bus has validated that they
+ * are UTF-8. */
+typedef struct {
+    const char *name;
+    const char *mode;
+    const char *client_id;
+} Entry;
 
 typedef struct {
     GObject parent;
-    GVariant *entries; /* "a(sss)" */
+    GBytes *body;
     gboolean held;
-    guint n_items;
+    GArray *entries; /* of Entry */
     /* One for each entry, or NULL; atomic, since several threads may read a list. */
     WebLocksLockInfo **objects;
 } InfoList;
@@ -34,23 +43,24 @@ get_item_type(GListModel *model)
 static guint
 get_n_items(GListModel *model)
 {
-    return ((InfoList *)model)->n_items;
+    return ((InfoList *)model)->entries->len;
 }
 
 static gpointer
 get_item(GListModel *model, guint position)
 {
     InfoList *self = (InfoList *)model;
-    const char *name, *mode, *client_id;
+    const Entry *entry;
     WebLocksLockInfo **place;
     g_autoptr(WebLocksLockInfo) made = NULL;
 
-    if (position >= self->n_items)
+    if (position >= self->entries->len)
         return NULL;
     place = &self->objects[position];
     if (g_atomic_pointer_get(place) == NULL) {
-        g_variant_get_child(self->entries, position, "(&s&s&s)", &name, &mode, &client_id);
-        made = web_locks_lock_info_new_from_query(name, mode, client_id, self->held);
+        entry = &g_array_index(self->entries, Entry, position);
+        made = web_locks_lock_info_new_from_query(entry->name, entry->mode, entry->client_id,
+                                                  self->held);
         if (g_atomic_pointer_compare_and_exchange(place, NULL, made))
             return g_object_ref(g_steal_pointer(&made));
     }
@@ -70,6 +80,7 @@ info_list_model_init(GListModelInterface *interface)
 static void
 info_list_init(InfoList *self)
 {
+    self->entries = g_array_new(FALSE, FALSE, sizeof(Entry));
 }
 
 static void
@@ -77,10 +88,11 @@ info_list_finalize(GObject *object)
 {
     InfoList *self = (InfoList *)object;
 
-    for (guint i = 0; i < self->n_items; i++)
+    for (guint i = 0; self->objects != NULL && i < self->entries->len; i++)
         g_clear_object(&self->objects[i]);
     g_free(self->objects);
-    g_variant_unref(self->entries);
+    g_array_unref(self->entries);
+    g_bytes_unref(self->body);
     G_OBJECT_CLASS(info_list_parent_class)->finalize(object);
 }
 
@@ -90,14 +102,59 @@ info_list_class_init(InfoListClass *class)
     G_OBJECT_CLASS(class)->finalize = info_list_finalize;
 }
 
-GListModel *
-info_list_new(GVariant *entries, gboolean held)
+/* ---- reading the body */
+
+static gboolean
+read_entries(BusReader *reader, GArray *entries)
+{
+    guint32 length;
+    gsize end;
+    Entry entry;
+
+    if (!bus_reader_u32(reader, &length) || !bus_reader_align(reader, 8) ||
+        length > reader->size - reader->offset)
+        return FALSE;
+    end = reader->offset + length;
+    while (reader->offset < end) {
+        if (!bus_reader_align(reader, 8) || !bus_reader_string(reader, 's', &entry.name) ||
+            !bus_reader_string(reader, 's', &entry.mode) ||
+            !bus_reader_string(reader, 's', &entry.client_id))
+            return FALSE;
+        g_array_append_val(entries, entry);
+    }
+    return reader->offset == end;
+}
+
+static InfoList *
+info_list_new(GBytes *body, gboolean held)
 {
     InfoList *self = g_object_new(info_list_get_type(), NULL);
 
-    self->entries = g_variant_ref(entries);
+    self->body = g_bytes_ref(body);
     self->held = held;
-    self->n_items = (guint)g_variant_n_children(entries);
-    self->objects = g_new0(WebLocksLockInfo *, self->n_items);
-    return G_LIST_MODEL(self);
+    return self;
+}
+
+static void
+info_list_complete(InfoList *self)
+{
+    self->objects = g_new0(WebLocksLockInfo *, self->entries->len);
+}
+
+gboolean
+info_list_read(GBytes *body, GListModel **out_held, GListModel **out_pending)
+{
+    g_autoptr(GObject) held = (GObject *)info_list_new(body, TRUE);
+    g_autoptr(GObject) pending = (GObject *)info_list_new(body, FALSE);
+    BusReader reader = {0};
+
+    reader.data = g_bytes_get_data(body, &reader.size);
+    if (!read_entries(&reader, ((InfoList *)held)->entries) ||
+        !read_entries(&reader, ((InfoList *)pending)->entries) || reader.offset != reader.size)
+        return FALSE;
+    info_list_complete((InfoList *)held);
+    info_list_complete((InfoList *)pending);
+    *out_held = G_LIST_MODEL(g_steal_pointer(&held));
+    *out_pending = G_LIST_MODEL(g_steal_pointer(&pending));
+    return TRUE;
 }

@@ -21,22 +21,22 @@ build_query(gpointer manager)
 }
 
 static gpointer
-read_query(GVariant *body, gpointer manager, GError **error)
+read_query(const BusReply *reply, gpointer manager, GError **error)
 {
-    g_autoptr(GVariant) held = NULL, pending = NULL;
-    g_autoptr(GListModel) held_infos = NULL, pending_infos = NULL;
+    g_autoptr(GBytes) body = g_bytes_new(reply->body, reply->body_size);
+    g_autoptr(GListModel) held = NULL, pending = NULL;
 
-    if (!g_variant_is_of_type(body, G_VARIANT_TYPE("(a(sss)a(sss))"))) {
-        g_propagate_error(error, error_new_unreadable());
-        return NULL;
-    }
-    g_variant_get(body, "(@a(sss)@a(sss))", &held, &pending);
-    held_infos = info_list_new(held, TRUE);
-    pending_infos = info_list_new(pending, FALSE);
-    return web_locks_snapshot_new(held_infos, pending_infos);
+    if (g_str_equal(reply->signature, INFO_LIST_SIGNATURE) && info_list_read(body, &held, &pending))
+        return web_locks_snapshot_new(held, pending);
+    g_propagate_error(error, error_new_unreadable());
+    return NULL;
 }
 
-static const MethodCallKind query_kind = {build_query, read_query, g_object_unref};
+static const MethodCallKind query_kind = {
+    .build = build_query,
+    .read_raw = read_query,
+    .result_free = g_object_unref,
+};
 
 /**
  * web_locks_manager_query_async:

@@ -11,12 +11,15 @@
 
 #pragma once
 
+#include "client-lib/engine/bus-reply.h"
 #include "client-lib/engine/session.h"
 
 typedef struct BusStream BusStream;
 
 typedef struct {
     void (*message)(GDBusMessage *message, gpointer data);
+    /* A large reply. If this returns FALSE, the reply is parsed and passed to `message`. */
+    gboolean (*reply)(const BusReply *reply, gpointer data);
     /* The connection has ended; no further function is called. */
     void (*ended)(const GError *error, gpointer data);
 } BusStreamFuncs;

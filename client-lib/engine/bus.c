@@ -38,6 +38,7 @@ struct BusCall {
     gboolean is_of_driver;
     SessionTimer timer;
     BusAnswered answered;
+    void (*take)(const BusReply *reply, gpointer data);
     gpointer data;
 };
 
@@ -62,6 +63,12 @@ on_call_expired(gpointer data)
                                                  : _("it has not answered in time"));
 
     call_finish(call, BUS_TIMED_OUT, NULL, error);
+}
+
+void
+bus_call_set_take(BusCall *call, void (*take)(const BusReply *reply, gpointer data))
+{
+    call->take = take;
 }
 
 void
@@ -295,6 +302,24 @@ on_message(GDBusMessage *message, gpointer data)
     }
 }
 
+/* Returns FALSE for unusual replies, which on_message() handles. */
+static gboolean
+on_large_reply(const BusReply *reply, gpointer data)
+{
+    Bus *self = data;
+    BusCall *call;
+
+    if (self->is_connected)
+        self->funcs->arriving(self->data);
+    call = g_hash_table_lookup(self->calls, GUINT_TO_POINTER(reply->reply_serial));
+    if (call == NULL || call->take == NULL || g_strcmp0(reply->sender, self->owner) != 0)
+        return FALSE;
+    call->take(reply, call->data);
+    call->answered = NULL;
+    call_finish(call, BUS_ANSWERED, NULL, NULL);
+    return TRUE;
+}
+
 /* ---- the end */
 
 static void
@@ -399,7 +424,7 @@ follow_owner(Bus *self)
 gboolean
 bus_connect(Bus *self, GBusType bus_type, const char *address, GError **error)
 {
-    static const BusStreamFuncs stream_funcs = {on_message, on_stream_ended};
+    static const BusStreamFuncs stream_funcs = {on_message, on_large_reply, on_stream_ended};
 
     if (bus_type == G_BUS_TYPE_NONE)
         bus_type =

@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include "client-lib/engine/bus-reply.h"
 #include "client-lib/engine/session.h"
 
 typedef struct Bus Bus;
@@ -73,6 +74,10 @@ BusCall *bus_call(Bus *self,
                   gint64 timeout_us,
                   BusAnswered answered,
                   gpointer data);
+
+/* A large reply in native byte order is passed to `take` in place of BusAnswered, without being
+ * parsed. */
+void bus_call_set_take(BusCall *call, void (*take)(const BusReply *reply, gpointer data));
 
 /* Ignores the reply: no function of this call is called any more. */
 void bus_call_forget(BusCall *call);

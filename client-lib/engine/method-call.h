@@ -29,6 +29,8 @@ typedef struct {
     MethodCallMessage (*build)(gpointer data);
     gpointer (*read)(GVariant *body, gpointer data, GError **error);
     GDestroyNotify result_free;
+    /* In place of `read`, for replies that can be large: reads them without a GVariant. */
+    gpointer (*read_raw)(const BusReply *reply, gpointer data, GError **error);
     /* The call changes something, so it must not take effect twice: it is only sent again if the
      * service has refused it. If no reply comes, it fails, since its effect is unknown. */
     gboolean is_once;

@@ -11,6 +11,10 @@ target's own encoding.
 import os
 import struct
 
+import gi
+gi.require_version('Gio', '2.0')
+from gi.repository import Gio, GLib
+
 import clusterpackets as cluster
 import packetclient as packets
 
@@ -142,6 +146,34 @@ def state_inputs():
     yield 'raw-zeros', RAW, bytes(160)
 
 
+def query_reply_inputs():
+    """Replies to Query, as GDBus writes them."""
+    def reply(all_held, all_pending, order=Gio.DBusMessageByteOrder.LITTLE_ENDIAN, sender=':1.2'):
+        call = Gio.DBusMessage.new_method_call(None, '/', None, 'Query')
+        call.set_serial(7)
+        message = call.new_method_reply()
+        message.set_byte_order(order)
+        message.set_serial(8)
+        if sender:
+            message.set_sender(sender)
+        message.set_body(GLib.Variant('(a(sss)a(sss))', (all_held, all_pending)))
+        return bytes(message.to_blob(Gio.DBusCapabilityFlags.NONE))
+
+    held = ('name', 'exclusive', ':1.7')
+    yield 'nothing', reply([], [])
+    yield 'held', reply([held], [])
+    yield 'both', reply([held, ('', 'shared', ':1.8')], [held] * 3)
+    yield 'umlaut', reply([], [('gr\u00fcn', 'shared', '')])
+    yield 'no-sender', reply([held], [], sender=None)
+    yield 'big-endian', reply([held], [held], Gio.DBusMessageByteOrder.BIG_ENDIAN)
+    whole = reply([held], [held])
+    yield 'cut', whole[:-8]
+    yield 'more', whole + bytes(8)
+    at = whole.index(b'name') - 4
+    yield 'long-name', whole[:at] + b'\xff\xff\xff\x7f' + whole[at + 4:]
+    yield 'no-zero', whole.replace(b'name\0', b'names')
+
+
 def write(folder, name, data):
     os.makedirs(os.path.join(CORPUS, folder), exist_ok=True)
     with open(os.path.join(CORPUS, folder, name), 'wb') as file:
@@ -153,6 +185,8 @@ def main():
         write('packets', name, data)
     for name, data in cluster_packet_inputs():
         write('cluster-packets', name, data)
+    for name, data in query_reply_inputs():
+        write('query-reply', name, data)
     for name, manner, data in state_inputs():
         write('state', name, bytes([manner]) + data)
 
