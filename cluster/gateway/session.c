@@ -320,11 +320,12 @@ static void
 on_synced(const EngineAnswer *answer, gpointer data)
 {
     Session *session = data;
-    g_autofree char *part =
-        g_strdup_printf("-%016" G_GINT64_MODIFIER "x-", session_get_id(session));
+    g_autofree char *part = NULL;
 
-    if (session_check_answer(session, answer, FALSE) && answer->result == ENGINE_OK)
-        engine_scan(session->engine, part, ADOPTED_MAX, on_scanned, session);
+    if (!session_check_answer(session, answer, FALSE) || answer->result != ENGINE_OK)
+        return; /* interrupted: again with the next connection */
+    part = g_strdup_printf("-%016" G_GINT64_MODIFIER "x-", session_get_id(session));
+    engine_scan(session->engine, part, ADOPTED_MAX, on_scanned, session);
 }
 
 /* ---- the engine's data */
