@@ -1,521 +1,302 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "sim-host-private.h"
+#include "sim-gateway.h"
 
-#define TURN_US (3 * S)
+#include <errno.h>
+#include <glib-unix.h>
+#include <string.h>
+#include <sys/socket.h>
 
-static void run_part(SimHost *host, guint name);
-static void begin_connecting(SimHost *host);
+#include "gateway.h"
+#include "sim-claims.h"
+#include "sim-servers.h"
+#include "sim-zookeeper.h"
 
-/* ---- messages for the lock service */
+#define DIRECTORY_PREFIX "/sim/"
+#define FIRST_LISTEN_FD  100
 
-/* Sends what was written to the output. */
-static void
-flush(SimHost *host)
+struct SimGateway {
+    guint host;
+    ClusterConfig config;
+    ClusterBucketConfig bucket;
+    GatewayOptions options;
+    GHashTable *files; /* path -> contents */
+    Gateway *process;  /* NULL: it doesn't run */
+    GUnixFDSourceFunc on_connection;
+    gpointer data;
+    int accepted_fd;
+};
+
+static SimGateway *gateways[SIM_HOSTS_MAX];
+static guint starting; /* the host whose gateway is being started */
+static gboolean is_killing;
+
+/* ---- files of the state directories, by --wrap */
+
+gboolean __wrap_g_file_get_contents(const char *path, char **text, gsize *size, GError **error);
+gboolean __wrap_g_file_set_contents_full(const char *path,
+                                         const char *text,
+                                         gssize size,
+                                         GFileSetContentsFlags flags,
+                                         int mode,
+                                         GError **error);
+gboolean __wrap_g_key_file_load_from_file(GKeyFile *file,
+                                          const char *path,
+                                          GKeyFileFlags flags,
+                                          GError **error);
+int __wrap_rename(const char *old, const char *path);
+int __wrap_g_unlink(const char *path);
+GThread *__wrap_g_thread_new(const char *name, GThreadFunc func, gpointer data);
+gpointer __wrap_g_thread_join(GThread *thread);
+
+/* NULL: of the system. */
+static GHashTable *
+find_files(const char *path)
 {
-    if (host->gateway_link != 0)
-        sim_host_send(host, FALSE, host->output);
-    g_byte_array_set_size(host->output, 0);
+    gboolean is_ours = g_str_has_prefix(path, DIRECTORY_PREFIX);
+
+    return is_ours ? gateways[path[strlen(DIRECTORY_PREFIX)] - '0']->files : NULL;
 }
 
-static void
-send_lease(SimHost *host, ClusterState state)
+gboolean
+__wrap_g_file_get_contents(const char *path, char **text, gsize *size, GError **error)
 {
-    if (host->gateway_link == 0)
-        return;
-    cluster_packet_write(host->output, CLUSTER_PACKET_LEASE, lease_next_serial(&host->lease),
-                         host->lease.deadline_us, state, CLUSTER_REASON_NONE);
-    flush(host);
-}
+    GHashTable *files = find_files(path);
+    const char *found = files != NULL ? g_hash_table_lookup(files, path) : "boot";
 
-static void
-settle(SimHost *host)
-{
-    if (!host->is_ready || host->has_sent_synced || host->connection == NULL)
-        return;
-    for (guint i = 0; i < SIM_NAMES; i++)
-        if (host->parts[i].claim != NULL && !claim_is_settled(host->parts[i].claim))
-            return;
-    host->has_sent_synced = TRUE;
-    cluster_packet_write(host->output, CLUSTER_PACKET_SYNCED);
-    flush(host);
-}
-
-/* ---- messages from the lock service */
-
-static void
-take_demand(SimHost *host, const ClusterDemand *message)
-{
-    guint name = (guint)(message->name[0] - '0');
-    SimPart *part = &host->parts[name];
-    const ClaimDemand demand = {
-        .want = message->want,
-        .held = message->held,
-        .has_if_available = message->undecided == UNDECIDED_IF_AVAILABLE,
-        .has_steal = message->undecided == UNDECIDED_STEAL,
-        .is_returned = message->is_turn_over,
-        .block = message->block,
-    };
-
-    if (part->claim == NULL) {
-        part->claim = claim_new(TURN_US, &host->last_turn);
-        if (host->connection != NULL)
-            claim_connected(part->claim, host->session, host->loop->now_us);
-    }
-    sim_trace(host->loop, "host %u: name %u: demand %u of %u: want %d held %d returned %d",
-              host->number, name, message->number, (guint)message->handle, demand.want, demand.held,
-              demand.is_returned);
-    part->handle = message->handle;
-    part->number = message->number;
-    claim_set_demand(part->claim, &demand, host->loop->now_us);
-    run_part(host, name);
-}
-
-/* Once the lock service has sent all its demands, claims without a handle are not needed. */
-static void
-drop_unwanted(SimHost *host)
-{
-    static const ClaimDemand no_demand;
-
-    for (guint i = 0; host->is_ready && i < SIM_NAMES; i++) {
-        if (host->parts[i].claim == NULL || host->parts[i].handle != 0)
-            continue;
-        claim_set_demand(host->parts[i].claim, &no_demand, host->loop->now_us);
-        run_part(host, i);
-    }
-}
-
-void
-sim_gateway_receive(SimHost *host, const ClusterMessage *message)
-{
-    switch (message->kind) {
-    case CLUSTER_PACKET_HELLO:
-        host->is_ready = FALSE;
-        host->has_sent_synced = FALSE;
-        send_lease(host, CLUSTER_STATE_ACTIVE);
-        break;
-    case CLUSTER_PACKET_DEMAND:
-        take_demand(host, &message->demand);
-        break;
-    case CLUSTER_PACKET_READY:
-        host->is_ready = TRUE;
-        drop_unwanted(host);
-        settle(host);
-        break;
-    case CLUSTER_PACKET_ACK:
-        lease_acknowledge(&host->lease, message->acknowledged);
-        break;
-    default:
-        g_assert_not_reached();
-    }
-}
-
-void
-sim_gateway_closed(SimHost *host)
-{
-    host->is_ready = FALSE;
-    for (guint i = 0; i < SIM_NAMES; i++) {
-        host->parts[i].handle = 0;
-        if (host->parts[i].claim != NULL)
-            claim_service_restarted(host->parts[i].claim);
-    }
-}
-
-/* ---- the claims */
-
-/* The session must not be used after this. */
-static void
-end_session(SimHost *host)
-{
-    if (host->connection != NULL)
-        sim_connection_drop(host->connection);
-    host->connection = NULL;
-    host->session = 0;
-    host->lease.deadline_us = 0;
-    host->lease.is_renewing = FALSE;
-    for (guint i = 0; i < SIM_NAMES; i++) {
-        host->parts[i].generation++;
-        if (host->parts[i].claim != NULL) {
-            claim_session_ended(host->parts[i].claim, host->loop->now_us);
-            run_part(host, i);
-        }
-    }
-    send_lease(host, CLUSTER_STATE_LOST);
-    begin_connecting(host);
-}
-
-static gboolean
-check_lease(SimHost *host)
-{
-    if (!lease_is_over(&host->lease, host->loop->now_us))
+    if (found == NULL) {
+        g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOENT, "%s: is not there", path);
         return FALSE;
-    sim_trace(host->loop, "host %u: the lease is over", host->number);
-    end_session(host);
+    }
+    *text = g_strdup(found);
+    if (size != NULL)
+        *size = strlen(found);
     return TRUE;
 }
 
-typedef struct {
-    SimHost *host;
-    guint life;
-    guint name;
-    guint generation;
-    gint64 sent_us;
-    gboolean is_write;
-    gboolean is_grant;
-} Pending;
-
-static void
-on_result(gpointer data, const ClaimResult *result)
+gboolean
+__wrap_g_file_set_contents_full(const char *path,
+                                const char *text,
+                                G_GNUC_UNUSED gssize size,
+                                G_GNUC_UNUSED GFileSetContentsFlags flags,
+                                G_GNUC_UNUSED int mode,
+                                G_GNUC_UNUSED GError **error)
 {
-    g_autofree Pending *pending = data;
-    SimHost *host = pending->host;
-    SimPart *part = &host->parts[pending->name];
-
-    if (pending->life != host->gateway_life || check_lease(host) ||
-        pending->generation != part->generation)
-        return;
-    if (lease_answered(&host->lease, pending->sent_us, pending->sent_us - SIM_TOUCH_AGE_US,
-                       pending->is_write))
-        send_lease(host, CLUSTER_STATE_ACTIVE);
-    claim_result(part->claim, result, host->loop->now_us);
-    run_part(host, pending->name);
+    if (!is_killing)
+        g_hash_table_replace(find_files(path), g_strdup(path), g_strdup(text));
+    return TRUE;
 }
 
-static void
-send_to_service(SimHost *host, guint name, const ClaimAction *action)
+gboolean
+__wrap_g_key_file_load_from_file(GKeyFile *file,
+                                 const char *path,
+                                 GKeyFileFlags flags,
+                                 GError **error)
 {
-    const SimPart *part = &host->parts[name];
-    GByteArray *out = host->output;
+    g_autofree char *text = NULL;
 
-    if (part->handle == 0)
-        return;
-    switch (action->message) {
-    case CLAIM_PERMIT:
-        cluster_packet_write(out, CLUSTER_PACKET_PERMIT, part->handle, action->mode,
-                             host->lease.deadline_us, action->block);
-        break;
-    case CLAIM_YIELD:
-        cluster_packet_write(out, CLUSTER_PACKET_YIELD, part->handle, action->now);
-        break;
-    case CLAIM_REVOKED:
-        cluster_packet_write(out, CLUSTER_PACKET_REVOKED, part->handle,
-                             action->is_lost ? CLUSTER_REVOKED_LOST : CLUSTER_REVOKED_STOLEN);
-        break;
-    case CLAIM_BUSY:
-    case CLAIM_GONE:
-        cluster_packet_write(
-            out, action->message == CLAIM_BUSY ? CLUSTER_PACKET_BUSY : CLUSTER_PACKET_GONE,
-            part->handle, part->number);
-        break;
-    case CLAIM_NO_MESSAGE:
-    default:
-        g_assert_not_reached();
-    }
-    flush(host);
+    return __wrap_g_file_get_contents(path, &text, NULL, error) &&
+           g_key_file_load_from_data(file, text, (gsize)-1, flags, error);
 }
 
-static void
-send_to_engine(SimHost *host, guint name, const ClaimAction *action)
+int
+__wrap_g_unlink(const char *path)
 {
-    const ClaimResult unknown = {.outcome = CLAIM_UNKNOWN};
-    SimPart *part = &host->parts[name];
-    Pending *pending;
-
-    if (host->connection == NULL) {
-        claim_result(part->claim, &unknown, host->loop->now_us);
-        return;
-    }
-    pending = g_new0(Pending, 1);
-    *pending = (Pending){
-        .host = host,
-        .life = host->gateway_life,
-        .name = name,
-        .generation = part->generation,
-        .sent_us = host->loop->now_us,
-        .is_write = action->operation != CLAIM_LIST && action->operation != CLAIM_WATCH,
-    };
-    sim_connection_send(host->connection, name, action, on_result, pending);
+    if (!is_killing)
+        g_hash_table_remove(find_files(path), path);
+    return 0;
 }
 
-static void
-on_part_tick(gpointer data)
+int
+__wrap_rename(const char *old, const char *path)
 {
-    SimTimer *timer = data;
-    SimPart *part = &timer->host->parts[timer->name];
+    g_autofree char *text = NULL;
 
-    if (timer->id != timer->host->gateway_life || part->claim == NULL)
-        return;
-    claim_tick(part->claim, timer->host->loop->now_us);
-    run_part(timer->host, timer->name);
+    if (!is_killing && __wrap_g_file_get_contents(old, &text, NULL, NULL))
+        g_hash_table_replace(find_files(path), g_strdup(path), g_steal_pointer(&text));
+    return 0;
 }
 
-/* Carries out the actions of a claim. */
-static void
-run_part(SimHost *host, guint name)
+/* Threads only write files: it is as if they were done immediately. */
+GThread *
+__wrap_g_thread_new(G_GNUC_UNUSED const char *name, GThreadFunc func, gpointer data)
 {
-    SimPart *part = &host->parts[name];
-    gboolean is_gone = FALSE;
-    ClaimAction action;
-    gint64 tick_us;
-
-    if (part->claim == NULL)
-        return;
-    while (claim_take_action(part->claim, &action)) {
-        is_gone = action.message == CLAIM_GONE;
-        if (action.message != CLAIM_NO_MESSAGE)
-            send_to_service(host, name, &action);
-        else
-            send_to_engine(host, name, &action);
-        claim_action_clear(&action);
-    }
-    if (is_gone) {
-        g_clear_pointer(&part->claim, claim_free);
-        part->handle = 0;
-        part->generation++;
-    }
-    if (part->claim != NULL) {
-        tick_us = claim_get_next_tick_us(part->claim);
-        if (tick_us >= 0)
-            sim_host_timer_in(host, name, host->gateway_life, MAX(tick_us - host->loop->now_us, 0),
-                              on_part_tick);
-    }
-    settle(host);
+    func(data);
+    return data;
 }
 
-/* ---- the connection to the engine */
-
-static void
-on_changed(gpointer owner, guint name)
+gpointer
+__wrap_g_thread_join(G_GNUC_UNUSED GThread *thread)
 {
-    SimHost *host = owner;
-
-    if (host->parts[name].claim == NULL)
-        return;
-    claim_changed(host->parts[name].claim, host->loop->now_us);
-    run_part(host, name);
+    return NULL;
 }
 
-static void
-break_parts(SimHost *host)
+/* ---- the socket on which the gateway listens, by --wrap */
+
+int __wrap_socket(int domain, int type, int protocol);
+int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size);
+int __wrap_listen(int fd, int backlog);
+int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size);
+int __wrap_close(int fd);
+int __wrap_unlink(const char *path);
+guint __wrap_g_unix_fd_add(int fd, GIOCondition condition, GUnixFDSourceFunc func, gpointer data);
+
+int
+__wrap_socket(G_GNUC_UNUSED int domain, G_GNUC_UNUSED int type, G_GNUC_UNUSED int protocol)
 {
-    const ClaimResult unknown = {.outcome = CLAIM_UNKNOWN};
-
-    lease_renewal_failed(&host->lease);
-    for (guint i = 0; i < SIM_NAMES; i++) {
-        SimPart *part = &host->parts[i];
-
-        if (part->claim == NULL)
-            continue;
-        claim_disconnected(part->claim);
-        part->generation++;
-        if (claim_is_busy(part->claim))
-            claim_result(part->claim, &unknown, host->loop->now_us);
-        run_part(host, i);
-    }
+    return FIRST_LISTEN_FD + (int)starting;
 }
 
-static void
-on_broken(gpointer owner, gboolean ended)
+int
+__wrap_bind(G_GNUC_UNUSED int fd,
+            G_GNUC_UNUSED const struct sockaddr *address,
+            G_GNUC_UNUSED socklen_t size)
 {
-    SimHost *host = owner;
-
-    host->connection = NULL;
-    break_parts(host);
-    if (ended)
-        end_session(host);
-    else
-        begin_connecting(host);
+    return 0;
 }
 
-static const SimConnectionClass connection_class = {on_changed, on_broken};
-
-/* Takes over the claims of an earlier process of this gateway. */
-static void
-adopt_nodes(SimHost *host)
+int
+__wrap_listen(G_GNUC_UNUSED int fd, G_GNUC_UNUSED int backlog)
 {
-    for (guint i = 0; i < SIM_NAMES; i++) {
-        g_autoptr(GArray) own = sim_engine_scan(host->engine, i, host->session);
-
-        if (own->len > 0 && host->parts[i].claim == NULL)
-            host->parts[i].claim = claim_new(TURN_US, &host->last_turn);
-        for (guint k = 0; k < own->len; k++)
-            claim_adopt(host->parts[i].claim, &g_array_index(own, ClaimName, k));
-    }
+    return 0;
 }
 
-/* ---- the lease */
-
-static void
-on_answered(gpointer data, G_GNUC_UNUSED const ClaimResult *result)
+int
+__wrap_accept4(int fd,
+               G_GNUC_UNUSED struct sockaddr *address,
+               G_GNUC_UNUSED socklen_t *size,
+               G_GNUC_UNUSED int flags)
 {
-    g_autofree Pending *pending = data;
-    SimHost *host = pending->host;
-
-    if (pending->life != host->gateway_life || check_lease(host))
-        return;
-    if (lease_answered(&host->lease, pending->sent_us, pending->sent_us - SIM_TOUCH_AGE_US,
-                       pending->is_write))
-        send_lease(host, CLUSTER_STATE_ACTIVE);
+    return gateways[fd - FIRST_LISTEN_FD]->accepted_fd;
 }
 
-/* Writes the host node; or reads, as a connection's pings: a server that is cut off from the others
- * still answers. */
-static void
-ask_server(SimHost *host, gboolean is_write)
+int
+__wrap_getsockopt(G_GNUC_UNUSED int fd,
+                  G_GNUC_UNUSED int level,
+                  G_GNUC_UNUSED int name,
+                  void *value,
+                  socklen_t *size)
 {
-    static const ClaimAction list = {.operation = CLAIM_LIST};
-    Pending *pending = g_new0(Pending, 1);
+    const struct ucred peer = {0};
 
-    *pending = (Pending){.host = host,
-                         .life = host->gateway_life,
-                         .sent_us = host->loop->now_us,
-                         .is_write = is_write};
-    sim_connection_send(host->connection, 0, is_write ? NULL : &list, on_answered, pending);
+    g_assert_cmpuint(*size, ==, sizeof peer);
+    memcpy(value, &peer, sizeof peer);
+    return 0;
 }
 
-static gboolean
-has_nodes(const SimHost *host)
+int
+__wrap_close(G_GNUC_UNUSED int fd)
 {
-    for (guint i = 0; i < SIM_NAMES; i++)
-        if (host->parts[i].claim != NULL && claim_has_node(host->parts[i].claim))
-            return TRUE;
-    return FALSE;
+    return 0;
 }
 
-static void
-on_lease_tick(gpointer data)
+int
+__wrap_unlink(G_GNUC_UNUSED const char *path)
 {
-    SimTimer *timer = data;
-    SimHost *host = timer->host;
-
-    if (timer->id != host->gateway_life)
-        return;
-    sim_host_timer_in(host, 0, host->gateway_life, 100 * MS, on_lease_tick);
-    if (!has_nodes(host) && host->connection != NULL)
-        host->lease.deadline_us = 0;
-    if (check_lease(host) || !has_nodes(host) || host->connection == NULL)
-        return;
-    if (sim_chance(host->loop, 0.05))
-        ask_server(host, FALSE);
-    if (host->gateway_link != 0 && lease_begin_renewal(&host->lease, host->loop->now_us))
-        ask_server(host, TRUE);
+    return 0;
 }
 
-static void
-on_connect(gpointer data)
-{
-    SimTimer *timer = data;
-    SimHost *host = timer->host;
-    gboolean is_new_process = timer->name != 0;
-
-    if (timer->id != host->gateway_life || host->connection != NULL || !host->has_gateway ||
-        check_lease(host))
-        return;
-    if (host->is_partitioned) {
-        sim_host_timer_in(host, timer->name, host->gateway_life, 100 * MS, on_connect);
-        return;
-    }
-    host->connection =
-        sim_engine_connect(host->engine, host->session, is_new_process, &connection_class, host);
-    if (host->connection == NULL) {
-        end_session(host);
-        return;
-    }
-    host->session = sim_connection_get_session(host->connection);
-    if (is_new_process)
-        adopt_nodes(host);
-    drop_unwanted(host);
-    for (guint i = 0; i < SIM_NAMES; i++) {
-        if (host->parts[i].claim == NULL)
-            continue;
-        claim_connected(host->parts[i].claim, host->session, host->loop->now_us);
-        run_part(host, i);
-    }
-    if (host->lease.deadline_us == 0 && has_nodes(host))
-        ask_server(host, TRUE);
-    settle(host);
-}
-
-static void
-begin_connecting(SimHost *host)
-{
-    sim_host_timer_in(host, 0, host->gateway_life, sim_range(host->loop, 1 * MS, 300 * MS),
-                      on_connect);
-}
-
-/* ---- */
-
-void
-sim_gateway_clear(SimHost *host)
-{
-    if (host->connection != NULL)
-        sim_connection_drop(host->connection);
-    host->connection = NULL;
-    for (guint i = 0; i < SIM_NAMES; i++) {
-        g_clear_pointer(&host->parts[i].claim, claim_free);
-        host->parts[i] = (SimPart){.generation = host->parts[i].generation + 1};
-    }
-}
-
-static void
-on_gateway_start(gpointer data)
-{
-    SimHost *host = ((SimTimer *)data)->host;
-
-    if (host->has_gateway)
-        return;
-    host->has_gateway = TRUE;
-    host->is_ready = FALSE;
-    host->gateway_life++;
-    host->last_turn = g_rand_int(host->loop->rand);
-    lease_init(&host->lease, SIM_TIMEOUT_US);
-    sim_host_timer_in(host, 1, host->gateway_life, 30 * MS, on_connect);
-    sim_host_timer_in(host, 0, host->gateway_life, 100 * MS, on_lease_tick);
-}
-
-void
-sim_host_kill_gateway(SimHost *host)
-{
-    if (!host->has_gateway)
-        return;
-    host->has_gateway = FALSE;
-    host->gateway_life++;
-    sim_host_close_gateway_link(host);
-    sim_gateway_clear(host);
-    sim_host_timer_in(host, 0, 0, sim_range(host->loop, 10 * MS, 3 * S), on_gateway_start);
-}
-
-void
-sim_host_break_connection(SimHost *host)
-{
-    if (host->connection != NULL)
-        sim_connection_break(host->connection);
-}
-
-void
-sim_host_set_partitioned(SimHost *host, gboolean is_partitioned)
-{
-    host->is_partitioned = is_partitioned;
-    if (is_partitioned)
-        sim_host_break_connection(host);
-}
-
-void
-sim_gateway_init(SimHost *host)
-{
-    sim_host_timer_in(host, 0, 0, 0, on_gateway_start);
-}
-
-/* Until the lock service connects again, a claim without a node stays for the demand that it may
- * have. */
 guint
-sim_host_get_n_claims(const SimHost *host)
+__wrap_g_unix_fd_add(int fd,
+                     G_GNUC_UNUSED GIOCondition condition,
+                     GUnixFDSourceFunc func,
+                     gpointer data)
 {
-    guint n = 0;
+    SimGateway *gateway = gateways[fd - FIRST_LISTEN_FD];
 
-    for (guint i = 0; i < SIM_NAMES; i++)
-        n += host->parts[i].claim != NULL &&
-             (host->gateway_link != 0 || claim_has_node(host->parts[i].claim));
-    return n;
+    gateway->on_connection = func;
+    gateway->data = data;
+    return sim_loop_new_id();
+}
+
+void
+sim_gateway_accept(SimGateway *gateway, int fd)
+{
+    gateway->accepted_fd = fd;
+    gateway->on_connection(FIRST_LISTEN_FD + (int)gateway->host, G_IO_IN, gateway->data);
+}
+
+/* ---- the process */
+
+static char *
+get_servers(guint host)
+{
+    GString *text = g_string_new(NULL);
+
+    for (guint i = 0; i < SIM_SERVERS; i++)
+        g_string_append_printf(text, "%s127.0.%u.%u:1", i > 0 ? "," : "", host, i + 1);
+    return g_string_free(text, FALSE);
+}
+
+SimGateway *
+sim_gateway_new(guint host, guint timeout_secs, guint turn_secs, const char *socket_path)
+{
+    static char root[] = SIM_ROOT, bucket[] = SIM_BUCKET;
+    SimGateway *gateway = g_new0(SimGateway, 1);
+
+    gateways[host] = gateway;
+    gateway->host = host;
+    gateway->files = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    gateway->bucket = (ClusterBucketConfig){.name = bucket, .turn_secs = turn_secs};
+    gateway->config = (ClusterConfig){
+        .servers = get_servers(host),
+        .root = root,
+        .session_timeout_secs = timeout_secs,
+        .buckets = g_ptr_array_new(),
+    };
+    g_ptr_array_add(gateway->config.buckets, &gateway->bucket);
+    gateway->options = (GatewayOptions){
+        .config = &gateway->config,
+        .host = g_strdup_printf("host%u", host),
+        .state_directory = g_strdup_printf(DIRECTORY_PREFIX "%u", host),
+        .socket_path = socket_path,
+    };
+    return gateway;
+}
+
+void
+sim_gateway_free(SimGateway *gateway)
+{
+    sim_gateway_end(gateway, TRUE);
+    gateways[gateway->host] = NULL;
+    g_hash_table_unref(gateway->files);
+    g_ptr_array_unref(gateway->config.buckets);
+    g_free(gateway->config.servers);
+    g_free((char *)gateway->options.host);
+    g_free((char *)gateway->options.state_directory);
+    g_free(gateway);
+}
+
+void
+sim_gateway_start(SimGateway *gateway)
+{
+    g_autoptr(GError) error = NULL;
+
+    starting = gateway->host;
+    gateway->options.seen = seen_new(gateway->options.state_directory, &error);
+    g_assert_no_error(error);
+    gateway->process = gateway_new(&gateway->options, &error);
+    g_assert_no_error(error);
+}
+
+gboolean
+sim_gateway_is_running(const SimGateway *gateway)
+{
+    return gateway->process != NULL;
+}
+
+/* A process that is killed frees its memory, too, but nothing of that gets out of it. */
+void
+sim_gateway_end(SimGateway *gateway, gboolean is_killed)
+{
+    if (gateway->process == NULL)
+        return;
+    is_killing = is_killed;
+    sim_zookeeper_set_killing(is_killed);
+    g_clear_pointer(&gateway->process, gateway_free);
+    g_clear_pointer(&gateway->options.seen, seen_free);
+    sim_zookeeper_set_killing(FALSE);
+    is_killing = FALSE;
 }

@@ -6,7 +6,20 @@
 #include "boot-time.h"
 
 guint __wrap_g_timeout_add(guint interval_ms, GSourceFunc func, gpointer data);
+guint __wrap_g_timeout_add_full(
+    int priority, guint interval_ms, GSourceFunc func, gpointer data, GDestroyNotify notify);
+guint __wrap_g_timeout_add_seconds(guint interval_secs, GSourceFunc func, gpointer data);
+guint __wrap_g_idle_add(GSourceFunc func, gpointer data);
+gboolean __wrap_g_idle_remove_by_data(gpointer data);
 gboolean __wrap_g_source_remove(guint id);
+gint64 __wrap_g_get_monotonic_time(void);
+guint32 __wrap_g_random_int(void);
+gint32 __wrap_g_random_int_range(gint32 begin, gint32 end);
+guint __wrap_g_source_attach(GSource *source, GMainContext *context);
+gpointer __wrap_g_source_add_unix_fd(GSource *source, int fd, GIOCondition events);
+void __wrap_g_source_modify_unix_fd(GSource *source, gpointer tag, GIOCondition events);
+void __wrap_g_source_remove_unix_fd(GSource *source, gpointer tag);
+GIOCondition __wrap_g_source_query_unix_fd(GSource *source, gpointer tag);
 
 static SimLoop *the_loop;
 
@@ -15,15 +28,36 @@ typedef struct {
     guint64 number;
     SimFunc func;
     gpointer data;
+    GDestroyNotify free_data;
 } Event;
+
+static void
+ignore(G_GNUC_UNUSED gpointer data)
+{
+}
 
 static void
 event_free(gpointer data)
 {
     Event *event = data;
 
-    g_free(event->data);
+    event->free_data(event->data);
     g_free(event);
+}
+
+/* A source that was attached, and when it wants to be called. */
+typedef struct {
+    GSource *source;
+    gint64 wakes_us;
+} Source;
+
+static void
+source_free(gpointer data)
+{
+    Source *self = data;
+
+    g_source_unref(self->source);
+    g_free(self);
 }
 
 static int
@@ -42,6 +76,7 @@ sim_loop_init(SimLoop *loop, guint32 seed)
     *loop = (SimLoop){.events = g_sequence_new(event_free), .rand = g_rand_new_with_seed(seed)};
     loop->now_us = 1000 * S;
     loop->timers = g_hash_table_new(NULL, NULL);
+    loop->sources = g_ptr_array_new_with_free_func(source_free);
     the_loop = loop;
 }
 
@@ -49,18 +84,25 @@ void
 sim_loop_clear(SimLoop *loop)
 {
     the_loop = NULL;
+    g_ptr_array_unref(loop->sources);
     g_hash_table_unref(loop->timers);
     g_sequence_free(loop->events);
     g_rand_free(loop->rand);
 }
 
 void
-sim_loop_at(SimLoop *loop, gint64 at_us, SimFunc func, gpointer data)
+sim_loop_add(SimLoop *loop, gint64 at_us, SimFunc func, gpointer data, GDestroyNotify free_data)
 {
     Event *event = g_new0(Event, 1);
 
-    *event = (Event){MAX(at_us, loop->now_us), loop->n_events++, func, data};
+    *event = (Event){MAX(at_us, loop->now_us), loop->n_events++, func, data, free_data};
     g_sequence_insert_sorted(loop->events, event, compare_events, NULL);
+}
+
+void
+sim_loop_at(SimLoop *loop, gint64 at_us, SimFunc func, gpointer data)
+{
+    sim_loop_add(loop, at_us, func, data, g_free);
 }
 
 void
@@ -69,10 +111,11 @@ sim_loop_in(SimLoop *loop, gint64 delay_us, SimFunc func, gpointer data)
     sim_loop_at(loop, loop->now_us + delay_us, func, data);
 }
 
-/* ---- what the lock service calls */
+/* ---- timers of GLib */
 
 typedef struct {
     guint id;
+    guint interval_ms;
     GSourceFunc func;
     gpointer data;
 } Timer;
@@ -81,20 +124,84 @@ static void
 on_timer(gpointer data)
 {
     const Timer *timer = data;
+    Timer *next;
 
-    if (g_hash_table_remove(the_loop->timers, GUINT_TO_POINTER(timer->id)))
-        timer->func(timer->data);
+    if (!g_hash_table_contains(the_loop->timers, GUINT_TO_POINTER(timer->id)))
+        return;
+    if (!timer->func(timer->data)) {
+        g_hash_table_remove(the_loop->timers, GUINT_TO_POINTER(timer->id));
+        return;
+    }
+    next = g_memdup2(timer, sizeof *timer);
+    sim_loop_in(the_loop, timer->interval_ms * MS, on_timer, next);
+}
+
+static guint
+new_id(gpointer idle_data)
+{
+    guint id = ++the_loop->last_timer;
+
+    g_hash_table_insert(the_loop->timers, GUINT_TO_POINTER(id), idle_data);
+    return id;
+}
+
+guint
+sim_loop_new_id(void)
+{
+    return new_id(NULL);
+}
+
+static guint
+add_timer(guint interval_ms, GSourceFunc func, gpointer data, gpointer idle_data)
+{
+    Timer *timer = g_new0(Timer, 1);
+
+    *timer = (Timer){new_id(idle_data), interval_ms, func, data};
+    sim_loop_in(the_loop, interval_ms * MS, on_timer, timer);
+    return timer->id;
 }
 
 guint
 __wrap_g_timeout_add(guint interval_ms, GSourceFunc func, gpointer data)
 {
-    Timer *timer = g_new0(Timer, 1);
+    return add_timer(interval_ms, func, data, NULL);
+}
 
-    *timer = (Timer){++the_loop->last_timer, func, data};
-    g_hash_table_add(the_loop->timers, GUINT_TO_POINTER(timer->id));
-    sim_loop_in(the_loop, interval_ms * MS, on_timer, timer);
-    return timer->id;
+guint
+__wrap_g_timeout_add_full(G_GNUC_UNUSED int priority,
+                          guint interval_ms,
+                          GSourceFunc func,
+                          gpointer data,
+                          G_GNUC_UNUSED GDestroyNotify notify)
+{
+    return __wrap_g_timeout_add(interval_ms, func, data);
+}
+
+guint
+__wrap_g_timeout_add_seconds(guint interval_secs, GSourceFunc func, gpointer data)
+{
+    return __wrap_g_timeout_add(1000 * interval_secs, func, data);
+}
+
+guint
+__wrap_g_idle_add(GSourceFunc func, gpointer data)
+{
+    return add_timer(0, func, data, data);
+}
+
+gboolean
+__wrap_g_idle_remove_by_data(gpointer data)
+{
+    GHashTableIter iter;
+    gpointer idle_data;
+
+    g_hash_table_iter_init(&iter, the_loop->timers);
+    while (g_hash_table_iter_next(&iter, NULL, &idle_data))
+        if (idle_data == data) {
+            g_hash_table_iter_remove(&iter);
+            return TRUE;
+        }
+    return FALSE;
 }
 
 gboolean
@@ -104,9 +211,96 @@ __wrap_g_source_remove(guint id)
 }
 
 gint64
+__wrap_g_get_monotonic_time(void)
+{
+    return the_loop->now_us;
+}
+
+guint32
+__wrap_g_random_int(void)
+{
+    return g_rand_int(the_loop->rand);
+}
+
+gint32
+__wrap_g_random_int_range(gint32 begin, gint32 end)
+{
+    return g_rand_int_range(the_loop->rand, begin, end);
+}
+
+gint64
 boot_time_get_us(void)
 {
     return the_loop->now_us;
+}
+
+/* ---- sources with descriptors */
+
+guint
+__wrap_g_source_attach(GSource *source, G_GNUC_UNUSED GMainContext *context)
+{
+    Source *self = g_new0(Source, 1);
+
+    *self = (Source){g_source_ref(source), G_MAXINT64};
+    g_ptr_array_add(the_loop->sources, self);
+    return sim_loop_new_id();
+}
+
+gpointer
+__wrap_g_source_add_unix_fd(G_GNUC_UNUSED GSource *source,
+                            int fd,
+                            G_GNUC_UNUSED GIOCondition events)
+{
+    return GINT_TO_POINTER(fd);
+}
+
+void
+__wrap_g_source_modify_unix_fd(G_GNUC_UNUSED GSource *source,
+                               G_GNUC_UNUSED gpointer tag,
+                               G_GNUC_UNUSED GIOCondition events)
+{
+}
+
+void
+__wrap_g_source_remove_unix_fd(G_GNUC_UNUSED GSource *source, G_GNUC_UNUSED gpointer tag)
+{
+}
+
+GIOCondition
+__wrap_g_source_query_unix_fd(G_GNUC_UNUSED GSource *source, gpointer tag)
+{
+    return the_loop->poll(GPOINTER_TO_INT(tag));
+}
+
+/* Dispatches it as long as it has something to do. */
+static void
+run_source(Source *self)
+{
+    int timeout_ms = -1;
+
+    while (!g_source_is_destroyed(self->source) &&
+           (self->source->source_funcs->prepare(self->source, &timeout_ms) ||
+            self->source->source_funcs->check(self->source)))
+        self->source->source_funcs->dispatch(self->source, NULL, NULL);
+    if (timeout_ms < 0 || the_loop->now_us + timeout_ms * MS >= self->wakes_us)
+        return;
+    self->wakes_us = the_loop->now_us + timeout_ms * MS;
+    sim_loop_at(the_loop, self->wakes_us, ignore, NULL);
+}
+
+static void
+run_sources(SimLoop *loop)
+{
+    for (guint i = 0; i < loop->sources->len; i++) {
+        Source *self = loop->sources->pdata[i];
+
+        if (self->wakes_us <= loop->now_us)
+            self->wakes_us = G_MAXINT64;
+        run_source(self);
+    }
+    for (guint i = loop->sources->len; i > 0; i--)
+        if (g_source_is_destroyed(((Source *)loop->sources->pdata[i - 1])->source))
+            g_ptr_array_remove_index(loop->sources, i - 1);
 }
 
 /* ---- */
@@ -120,11 +314,12 @@ sim_loop_step(SimLoop *loop, gint64 until_us)
     if (g_sequence_iter_is_end(first) || ((Event *)g_sequence_get(first))->at_us > until_us)
         return FALSE;
     event = *(Event *)g_sequence_get(first);
-    ((Event *)g_sequence_get(first))->data = NULL;
+    ((Event *)g_sequence_get(first))->free_data = ignore;
     g_sequence_remove(first);
     loop->now_us = event.at_us;
     event.func(event.data);
-    g_free(event.data);
+    event.free_data(event.data);
+    run_sources(loop);
     loop->after_each();
     return TRUE;
 }

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* Simulated time: functions that are called at given times, in order. It is also the time of
- * boot_time_get_us() and, by --wrap, of g_timeout_add(). */
+ * boot_time_get_us() and, by --wrap, of GLib's clock and timers; its random numbers are those of
+ * GLib's functions, too. */
 
 #pragma once
 
@@ -13,13 +14,18 @@
 
 typedef void (*SimFunc)(gpointer data);
 
+/* What a source that waits for a descriptor is told. */
+typedef GIOCondition (*SimPoll)(int fd);
+
 typedef struct {
     gint64 now_us;
     GSequence *events;
     guint64 n_events;
-    GHashTable *timers; /* set of ids */
+    GHashTable *timers; /* id -> the data of an idle function, or NULL */
+    GPtrArray *sources; /* of Source: those that were attached */
     guint last_timer;
     void (*after_each)(void); /* called after each function */
+    SimPoll poll;             /* set by the owner */
     GRand *rand;
     gboolean has_trace;
 } SimLoop;
@@ -31,8 +37,15 @@ void sim_loop_clear(SimLoop *loop);
 void sim_loop_at(SimLoop *loop, gint64 at_us, SimFunc func, gpointer data);
 void sim_loop_in(SimLoop *loop, gint64 delay_us, SimFunc func, gpointer data);
 
+/* The same, with the function that frees `data`, also if the loop ends before. */
+void
+sim_loop_add(SimLoop *loop, gint64 at_us, SimFunc func, gpointer data, GDestroyNotify free_data);
+
 /* Advances to the next function and calls it. Returns FALSE if none is left until this time. */
 gboolean sim_loop_step(SimLoop *loop, gint64 until_us);
+
+/* The id of a source that does nothing by itself. */
+guint sim_loop_new_id(void);
 
 /* Random decisions: TRUE with this probability; a number from `min` to `max`. */
 gboolean sim_chance(SimLoop *loop, double probability);

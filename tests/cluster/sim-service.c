@@ -16,7 +16,7 @@
 #include "principal.h"
 #include "sim-host-private.h"
 
-#define BUCKET           BUS_CLUSTER_PREFIX "bucket"
+#define BUCKET           BUS_CLUSTER_PREFIX SIM_BUCKET
 #define DOWN_MAX_US      (1 * S)
 #define FEW_TOKENS       6
 #define FEW_TOKENS_SHARE 0.3
@@ -28,6 +28,8 @@ struct SimService {
     Cluster *cluster; /* NULL: it was killed; the rest is what it has stored */
     gint64 deadline_us;
     Agent *agents[SIM_CLIENTS];
+    GHashTable *calls;    /* serials of lists and breaks without a reply */
+    GHashTable *answered; /* and of those that had one */
     guint expiry_timer;
     gint64 expiry_ms; /* for which it is set; -1: it is not */
 };
@@ -93,10 +95,11 @@ get_lock(const SimHost *host, const LockRequest *request)
         .mode = request->mode == LOCK_MODE_SHARED ? PERMIT_SHARED : PERMIT_EXCLUSIVE,
         .token = request->token,
         .asked_us = asked->asked_us,
+        .hold_us = asked->hold_us,
     };
 
     lock.claim =
-        *sim_engine_get_granted(host->engine, lock.token >> CLUSTER_BLOCK_BITS, &lock.permit_us);
+        *sim_claims_get_granted(host->claims, lock.token >> CLUSTER_BLOCK_BITS, &lock.permit_us);
     return lock;
 }
 
@@ -131,8 +134,7 @@ report_effects(SimService *service)
         }
         host->class->granted(host->world, &lock);
         use_up_tokens(host, effect->request);
-        sim_host_timer_in(host, lock.name, lock.id,
-                          g_array_index(host->asked, SimAsked, lock.id - 1).hold_us, on_hold_over);
+        sim_host_timer_in(host, lock.name, lock.id, lock.hold_us, on_hold_over);
     }
     effects_clear(effects);
 }
@@ -193,26 +195,57 @@ ignore_connected(G_GNUC_UNUSED int fd, G_GNUC_UNUSED gpointer data)
 {
 }
 
+static void
+on_disconnected(gpointer data)
+{
+    g_hash_table_remove_all(((SimService *)data)->calls);
+}
+
+/* A reply to an earlier process of the lock service, which the gateway still sends, is not for a
+ * call of this one. */
+static void
+end_call(SimService *service, guint64 serial)
+{
+    g_assert_false(g_hash_table_contains(service->answered, GSIZE_TO_POINTER(serial)));
+    if (g_hash_table_remove(service->calls, GSIZE_TO_POINTER(serial)))
+        g_hash_table_add(service->answered, GSIZE_TO_POINTER(serial));
+}
+
+static void
+on_listed(const ClusterRows *rows, gpointer data)
+{
+    end_call(data, rows->serial);
+}
+
+static void
+on_broken(const ClusterBroken *broken, gpointer data)
+{
+    end_call(data, broken->serial);
+}
+
 static const ClusterFunctions cluster_functions = {
     .tick = tick,
+    .listed = on_listed,
+    .broken = on_broken,
     .connected = ignore_connected,
-    .disconnected = ignore,
+    .disconnected = on_disconnected,
 };
 
 SimService *
 sim_service_new(SimHost *host)
 {
-    static const PrincipalIdentity identity = {1000, PRINCIPAL_UNSANDBOXED, ""};
+    static const PrincipalIdentity identity = {SIM_UID, PRINCIPAL_UNSANDBOXED, ""};
     gint64 now_us = host->loop->now_us;
     SimService *service = g_new0(SimService, 1);
     UserAgent *user_agent = &service->server.user_agent;
     ClusterConfig *config = g_new0(ClusterConfig, 1);
-    g_autofree char *path = g_strdup_printf("%u", host->number);
     Principal *principal;
     Limits limits;
 
     limits_init(&limits);
     service->host = host;
+    service->calls = g_hash_table_new(NULL, NULL);
+    service->answered = g_hash_table_new(NULL, NULL);
     service->expiry_ms = -1;
     server_init(&service->server, &limits);
     turn_init(&service->server.turn, ignore, NULL);
@@ -222,7 +255,8 @@ sim_service_new(SimHost *host)
         service->agents[i] = agent_restore(principal, "client", host->asked->len);
     principal_unref(principal);
     config->buckets = g_ptr_array_new();
-    service->cluster = cluster_new(&service->server, config, path, &cluster_functions, service);
+    service->cluster =
+        cluster_new(&service->server, config, host->socket_path, &cluster_functions, service);
     return service;
 }
 
@@ -242,6 +276,8 @@ sim_service_free(SimService *service)
         agent_unref(service->agents[i]);
     }
     server_fini(&service->server);
+    g_hash_table_unref(service->calls);
+    g_hash_table_unref(service->answered);
     g_free(service);
 }
 
@@ -302,7 +338,7 @@ sim_host_kill_service(SimHost *host)
 /* ---- the clients */
 
 void
-sim_host_request(SimHost *host, const SimRequest *request)
+sim_host_request(SimHost *host, const SimLockRequest *request)
 {
     SimService *service = host->service;
     const LockOptions options = {
@@ -372,6 +408,31 @@ sim_host_abort_any(SimHost *host, guint name)
         lock_manager_abort(found->queue->manager, get_client(service, found->id), found->id);
 }
 
+static void
+add_call(SimService *service, guint64 serial)
+{
+    if (serial != 0)
+        g_hash_table_add(service->calls, GSIZE_TO_POINTER(serial));
+}
+
+void
+sim_host_list(SimHost *host, guint name)
+{
+    SimService *service = host->service;
+
+    if (service->cluster != NULL)
+        add_call(service, cluster_list(service->cluster, SIM_UID, BUCKET, names[name]));
+}
+
+void
+sim_host_break(SimHost *host, guint name, const char *other)
+{
+    SimService *service = host->service;
+
+    if (service->cluster != NULL)
+        add_call(service, cluster_break(service->cluster, SIM_UID, BUCKET, names[name], other));
+}
+
 void
 sim_host_kill_client(SimHost *host, guint client)
 {
@@ -386,5 +447,8 @@ sim_host_kill_client(SimHost *host, guint client)
 guint
 sim_host_get_n_requests(const SimHost *host)
 {
-    return user_agent_get_n_requests(&host->service->server.user_agent);
+    const SimService *service = host->service;
+
+    return user_agent_get_n_requests(&service->server.user_agent) +
+           g_hash_table_size(service->calls);
 }
