@@ -11,7 +11,8 @@ import time
 import unittest
 
 from buses import PATIENCE, end, environment, readable, spawn
-from ensemble import SYNC_TICKS, Ensemble, Network, why_no_networks, why_no_servers
+from ensemble import (SYNC_TICKS, TICK_MS, Ensemble, Network, why_no_networks,
+                      why_no_servers)
 from starved import RepeatedIfStarved
 
 
@@ -33,8 +34,8 @@ class EngineClient:
     """One engine. `states` and `changes` list its callbacks."""
 
     def __init__(self, servers, root='/weblocks', timeout_ms=6000, credential='', session=None,
-                 place=None):
-        argv = [environment('WEBLOCKS_ENGINE_CLIENT'), servers, root, str(timeout_ms), credential,
+                 place=None, program='WEBLOCKS_ENGINE_CLIENT'):
+        argv = [environment(program), servers, root, str(timeout_ms), credential,
                 *(session or ())]
         wrapper = os.environ.get('WEBLOCKS_TEST_WRAPPER', '').split()
         argv = wrapper + argv
@@ -137,6 +138,7 @@ class EngineCase(RepeatedIfStarved, unittest.TestCase):
     size = 1
     in_network = False
     sync_ticks = SYNC_TICKS
+    tick_ms = TICK_MS
 
     @classmethod
     def setUpClass(cls):
@@ -146,7 +148,7 @@ class EngineCase(RepeatedIfStarved, unittest.TestCase):
         if cls.in_network:
             cls.network = cls.enterClassContext(Network())
         if cls.size:
-            cls.ensemble = cls.enterClassContext(Ensemble(cls.size, cls.network, cls.sync_ticks))
+            cls.ensemble = cls.enterClassContext(Ensemble(cls.size, cls.network, cls.sync_ticks, cls.tick_ms))
 
     def setUp(self):
         self.root = f'/{self.id().rpartition(".")[2]}-{self.attempt}'
