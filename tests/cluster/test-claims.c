@@ -510,7 +510,7 @@ run_schedule(guint32 seed, gboolean has_trace)
     sim_loop_clear(&world.loop);
 }
 
-/* The messages about connections and leases are expected. */
+/* The messages about connections and leases are expected, and no others. */
 static GLogWriterOutput
 write_log(GLogLevelFlags level, const GLogField *fields, gsize n_fields, gpointer data)
 {
@@ -520,7 +520,12 @@ write_log(GLogLevelFlags level, const GLogField *fields, gsize n_fields, gpointe
         if (g_str_equal(fields[i].key, "MESSAGE") &&
             g_str_has_prefix(fields[i].value, "the lease is over"))
             is_expected = TRUE;
-    return is_expected ? G_LOG_WRITER_HANDLED : g_log_writer_default(level, fields, n_fields, data);
+    if (!is_expected) {
+        g_log_writer_default(level, fields, n_fields, data);
+        if ((level & (G_LOG_LEVEL_WARNING | G_LOG_LEVEL_CRITICAL)) != 0)
+            exit(1);
+    }
+    return G_LOG_WRITER_HANDLED;
 }
 
 static double
