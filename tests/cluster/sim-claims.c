@@ -101,7 +101,7 @@ sim_claims_committed(SimClaims *claims, const SimTransaction *transaction)
 {
     guint n_ended = claims->ended->len;
     gboolean has_own = FALSE, is_made = FALSE;
-    ClaimName name, own;
+    ClaimName name, own = {0};
     int number, own_number = -1;
 
     for (guint i = 0; i < transaction->ops->len; i++) {

@@ -132,9 +132,7 @@ store_results(const Pending *pending, int r)
 
         if (r == ZOK)
             pending->results[i].err = ZOK;
-        else if (pending->request->r != r)
-            pending->results[i].err = r;
-        else if (i == pending->request->failed)
+        else if (pending->request->r != r || i == pending->request->failed)
             pending->results[i].err = r;
         else
             pending->results[i].err = i < pending->request->failed ? ZOK : ZRUNTIMEINCONSISTENCY;
