@@ -155,14 +155,14 @@ void engine_create_claim(Engine *self,
 void engine_list(
     Engine *self, const char *name_path, gboolean watches, EngineCallback callback, gpointer data);
 
-/* OK: `text` is the claim's data, and `changed` is called once when it is deleted. NO_NODE: it
- * doesn't exist, and nothing is watched. */
-void engine_watch_claim(
-    Engine *self, const char *name_path, const char *claim, EngineCallback callback, gpointer data);
-
-/* The same, without watching it. */
-void engine_read_claim(
-    Engine *self, const char *name_path, const char *claim, EngineCallback callback, gpointer data);
+/* OK: `text` is the claim's data. With `watches`, `changed` is called once when it is deleted.
+ * NO_NODE: it doesn't exist, and nothing is watched. */
+void engine_read_claim(Engine *self,
+                       const char *name_path,
+                       const char *claim,
+                       gboolean watches,
+                       EngineCallback callback,
+                       gpointer data);
 
 /* Grants a claim of one's own if it exists and the name's node still has the version of the list on
  * which this is based. `name` is the lock name, which is written again. OK: `block` is the bucket's

@@ -36,21 +36,16 @@ engine_create_claim(Engine *self,
 
 /* Unlike a watch of exists(), this one is not set for a node that doesn't exist. */
 void
-engine_watch_claim(
-    Engine *self, const char *name_path, const char *claim, EngineCallback callback, gpointer data)
+engine_read_claim(Engine *self,
+                  const char *name_path,
+                  const char *claim,
+                  gboolean watches,
+                  EngineCallback callback,
+                  gpointer data)
 {
     g_autofree char *path = claim_path(name_path, claim);
 
-    engine_request_get(self, path, TRUE, callback, data);
-}
-
-void
-engine_read_claim(
-    Engine *self, const char *name_path, const char *claim, EngineCallback callback, gpointer data)
-{
-    g_autofree char *path = claim_path(name_path, claim);
-
-    engine_request_get(self, path, FALSE, callback, data);
+    engine_request_get(self, path, watches, callback, data);
 }
 
 void

@@ -316,7 +316,7 @@ start_operation(Entry *entry, const ClaimAction *action)
         list(entry, engine, action, operation);
         break;
     case CLAIM_WATCH:
-        engine_watch_claim(engine, entry->path, name, on_answer, operation);
+        engine_read_claim(engine, entry->path, name, TRUE, on_answer, operation);
         break;
     case CLAIM_GRANT:
         engine_grant(engine, entry->path, entry->name, name, action->version, on_answer, operation);

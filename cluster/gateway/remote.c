@@ -109,7 +109,7 @@ read_claims(List *self)
         char node[CLAIM_NAME_SIZE];
 
         claim_name_format(&claim->name, node);
-        engine_read_claim(engine, self->name_path, node, on_claim_read, claim);
+        engine_read_claim(engine, self->name_path, node, FALSE, on_claim_read, claim);
     }
     if (self->n_read == self->n_sent)
         finish_list(self);
