@@ -462,7 +462,8 @@ begin_question(Cluster *self)
 
     gateway_connect(&self->gateway);
     out = gateway_get_output(&self->gateway);
-    self->last_serial += out != NULL ? 1 : 0;
+    if (out != NULL)
+        self->last_serial++;
     return out;
 }
 
