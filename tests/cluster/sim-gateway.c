@@ -11,7 +11,6 @@
 #include "gateway.h"
 #include "sim-claims.h"
 #include "sim-servers.h"
-#include "sim-zookeeper.h"
 
 #define DIRECTORY_PREFIX "/sim/"
 #define FIRST_LISTEN_FD  100
@@ -287,6 +286,12 @@ sim_gateway_is_running(const SimGateway *gateway)
     return gateway->process != NULL;
 }
 
+gboolean
+sim_gateway_is_being_killed(void)
+{
+    return is_killing;
+}
+
 /* A process that is killed frees its memory, too, but nothing of that gets out of it. */
 void
 sim_gateway_end(SimGateway *gateway, gboolean is_killed)
@@ -294,9 +299,7 @@ sim_gateway_end(SimGateway *gateway, gboolean is_killed)
     if (gateway->process == NULL)
         return;
     is_killing = is_killed;
-    sim_zookeeper_set_killing(is_killed);
     g_clear_pointer(&gateway->process, gateway_free);
     g_clear_pointer(&gateway->options.seen, seen_free);
-    sim_zookeeper_set_killing(FALSE);
     is_killing = FALSE;
 }

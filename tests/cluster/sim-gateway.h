@@ -26,5 +26,8 @@ gboolean sim_gateway_is_running(const SimGateway *gateway);
 /* Ends it by SIGTERM, or by SIGKILL. */
 void sim_gateway_end(SimGateway *gateway, gboolean is_killed);
 
+/* Whether what is closed now is of a process that ends by SIGKILL: its sessions continue. */
+gboolean sim_gateway_is_being_killed(void);
+
 /* The lock service has connected to its socket; `fd` is the gateway's end of the connection. */
 void sim_gateway_accept(SimGateway *gateway, int fd);

@@ -10,6 +10,7 @@
 
 #include "boot-time.h"
 #include "expiry-model.h"
+#include "sim-gateway.h"
 
 #define FIRST_FD 1000
 
@@ -52,7 +53,6 @@ struct _zhandle {
 static SimServers *the_servers;
 static GPtrArray *handles; /* of zhandle_t */
 static int last_fd;
-static gboolean is_killing;
 
 void
 sim_zookeeper_init(SimServers *servers)
@@ -62,12 +62,6 @@ sim_zookeeper_init(SimServers *servers)
         handles = g_ptr_array_new();
     g_assert(handles->len == 0);
     last_fd = FIRST_FD;
-}
-
-void
-sim_zookeeper_set_killing(gboolean killing)
-{
-    is_killing = killing;
 }
 
 static zhandle_t *
@@ -373,7 +367,8 @@ zookeeper_init2(const char *hosts,
 int
 zookeeper_close(zhandle_t *zh)
 {
-    gboolean ends_session = zh->state == ZOO_CONNECTED_STATE && !zh->is_shut && !is_killing;
+    gboolean ends_session =
+        zh->state == ZOO_CONNECTED_STATE && !zh->is_shut && !sim_gateway_is_being_killed();
 
     if (ends_session)
         sim_connection_send(zh->connection, sim_request_new(SIM_CLOSE, NULL));

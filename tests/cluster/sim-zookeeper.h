@@ -12,8 +12,5 @@
 /* All handles are of these servers until the next call. */
 void sim_zookeeper_init(SimServers *servers);
 
-/* Handles that are closed now are of a process that is killed: their sessions continue. */
-void sim_zookeeper_set_killing(gboolean is_killing);
-
 /* Whether there is something to read from a descriptor: see SimPoll. */
 GIOCondition sim_zookeeper_poll(int fd);
