@@ -273,6 +273,7 @@ class OtherHosts(ClusterCase):
         nobody.send(message('Inspect', inspect_body('x')))
         wait_for(lambda: any(one.uid == NOBODY for one in self.lists(gateway)), what='LIST of another user')
         gateway.send(packets.rows(gateway.take(packets.List).serial))
+        gateway.sync()
         found = inspect(client, name='y')
         gateway.send(packets.rows(gateway.take(packets.List, name='y').serial, HELD))
         self.assertEqual([entry['host'] for entry in found.result()[0]], ['node1'])
