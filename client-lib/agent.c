@@ -120,7 +120,8 @@ on_connection_changed(Session *session, gpointer data)
 /**
  * web_locks_agent_new:
  * @bus_type: which bus, if @address is %NULL
- * @address: (nullable): the D-Bus address of a message bus; %NULL for a well-known bus
+ * @address: (nullable): the D-Bus address of a message bus, of one or several unix sockets; %NULL
+ *   for a well-known bus
  *
  * Creates an agent that is a client of its own. It connects to the bus when it is first used.
  *

@@ -6,7 +6,6 @@
 #include "client-lib/engine/bus-connector.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <glib/gi18n-lib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -24,28 +23,18 @@ typedef struct {
     socklen_t size;
 } UnixAddress;
 
-/* What the thread refers to. */
-typedef struct {
-    Session *session;
-    BusConnector *connector; /* NULL: freed; with the session lock held */
-    GCancellable *cancellable;
-    GBusType bus_type;
-    char *address; /* NULL: that of `bus_type` */
-} Attempt;
-
 struct BusConnector {
     Session *session;
     BusConnectorFinished finished;
     gpointer data;
 
+    char **addresses;
     int fd; /* not connected yet; -1: none */
-    UnixAddress address;
     SessionTimer retry;
     gint64 delay_us;
-    Attempt *attempt; /* NULL: no thread */
 };
 
-/* ---- one unix socket */
+/* ---- an address */
 
 static gboolean
 set_unix_name(UnixAddress *self, const char *value, gboolean is_abstract)
@@ -62,14 +51,14 @@ set_unix_name(UnixAddress *self, const char *value, gboolean is_abstract)
 }
 
 /* Returns FALSE for everything but "unix:path=PATH" and "unix:abstract=NAME", with or without a
- * guid; also for what is not valid, for which GLib has messages. */
+ * guid. */
 static gboolean
 read_unix_address(UnixAddress *self, const char *address)
 {
     g_auto(GStrv) pairs = NULL;
     guint n_names = 0;
 
-    if (!g_str_has_prefix(address, "unix:") || strchr(address, ';') != NULL)
+    if (!g_str_has_prefix(address, "unix:"))
         return FALSE;
     *self = (UnixAddress){.name.sun_family = AF_UNIX};
     pairs = g_strsplit(address + strlen("unix:"), ",", -1);
@@ -88,192 +77,94 @@ read_unix_address(UnixAddress *self, const char *address)
     return n_names == 1;
 }
 
-static void
-discard_fd(BusConnector *self)
+/* As GLib does, but without starting a program: a session bus that is not there is not launched. */
+static char *
+find_address(GBusType bus_type, GError **error)
 {
-    if (self->fd < 0)
-        return;
-    process_unguard_fd(self->fd);
-    close(self->fd);
-    self->fd = -1;
+    const char *starter = g_getenv("DBUS_STARTER_BUS_TYPE");
+    g_autofree char *path = g_build_filename(g_get_user_runtime_dir(), "bus", NULL);
+    g_autofree char *value = g_dbus_address_escape_value(path);
+
+    if (bus_type == G_BUS_TYPE_STARTER && g_strcmp0(starter, "session") == 0)
+        bus_type = G_BUS_TYPE_SESSION;
+    if (bus_type == G_BUS_TYPE_SESSION && g_getenv("DBUS_SESSION_BUS_ADDRESS") == NULL)
+        return g_strconcat("unix:path=", value, NULL);
+    return g_dbus_address_get_for_bus_sync(bus_type, NULL, error);
 }
 
-/* Returns the connected descriptor; or -1, and `errno` is EAGAIN if the queue of the bus is full.
- */
+/* ---- connecting */
+
+/* Returns the connected descriptor; -1 with an error; or -1 without one if the queue of the bus is
+ * full. */
 static int
-try_unix(BusConnector *self)
+try_address(BusConnector *self, const char *address, GError **error)
 {
-    int fd = self->fd;
+    UnixAddress to;
+    int number;
 
-    if (connect(fd, (const struct sockaddr *)&self->address.name, self->address.size) != 0)
+    if (!read_unix_address(&to, address)) {
+        g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
+                            _("the address of the bus is not that of a unix socket"));
         return -1;
-    self->fd = -1;
-    return fd;
+    }
+    if (self->fd < 0)
+        self->fd = process_open_socket(AF_UNIX, SOCK_STREAM);
+    if (self->fd >= 0 && connect(self->fd, (const struct sockaddr *)&to.name, to.size) == 0)
+        return g_steal_fd(&self->fd);
+    number = errno;
+    if (self->fd < 0 || number != EAGAIN)
+        g_set_error(error, G_IO_ERROR, (int)g_io_error_from_errno(number),
+                    _("could not connect to the bus: %s"), g_strerror(number));
+    return -1;
 }
 
-static GError *
-error_from_errno(int number)
+/* Likewise, to the first address that can be connected to. If there is none, but a full queue, all
+ * are tried again when `retry` expires. */
+static int
+try_addresses(BusConnector *self, GError **error)
 {
-    return g_error_new(G_IO_ERROR, (int)g_io_error_from_errno(number),
-                       _("could not connect to the bus: %s"), g_strerror(number));
-}
+    g_autoptr(GError) failure = NULL;
+    gboolean is_full = FALSE;
 
-static void
-retry_later(BusConnector *self)
-{
-    self->delay_us = CLAMP(self->delay_us * 2, RETRY_FIRST_US, RETRY_LAST_US);
-    session_start_timer(self->session, &self->retry, g_get_monotonic_time() + self->delay_us);
+    for (guint i = 0; self->addresses[i] != NULL; i++) {
+        int fd;
+
+        g_clear_error(&failure);
+        fd = try_address(self, self->addresses[i], &failure);
+        if (fd >= 0)
+            return fd;
+        is_full |= failure == NULL;
+    }
+    if (is_full) {
+        self->delay_us = CLAMP(self->delay_us * 2, RETRY_FIRST_US, RETRY_LAST_US);
+        session_start_timer(self->session, &self->retry, g_get_monotonic_time() + self->delay_us);
+    } else {
+        g_propagate_error(error, g_steal_pointer(&failure));
+    }
+    return -1;
 }
 
 static void
 on_retry(gpointer data)
 {
     BusConnector *self = data;
-    int fd = try_unix(self);
-    g_autoptr(GError) error = fd < 0 && errno != EAGAIN ? error_from_errno(errno) : NULL;
-
-    if (fd < 0 && error == NULL)
-        retry_later(self);
-    else
-        self->finished(fd, error, self->data);
-}
-
-static int
-start_unix(BusConnector *self, GError **error)
-{
-    int fd;
-
-    self->fd = process_open_socket(AF_UNIX, SOCK_STREAM);
-    fd = self->fd >= 0 ? try_unix(self) : -1;
-    if (fd >= 0)
-        return fd;
-    if (self->fd >= 0 && errno == EAGAIN)
-        retry_later(self);
-    else
-        g_propagate_error(error, error_from_errno(errno));
-    return -1;
-}
-
-/* ---- all other addresses */
-
-static void
-attempt_clear(gpointer data)
-{
-    Attempt *self = data;
-
-    session_unref(self->session);
-    g_object_unref(self->cancellable);
-    g_free(self->address);
-}
-
-static void
-attempt_unref(Attempt *self)
-{
-    g_atomic_rc_box_release_full(self, attempt_clear);
-}
-
-/* The descriptor is a copy, since the object closes its own. It is guarded as soon as it is known.
- */
-static int
-copy_fd(GIOStream *stream, GError **error)
-{
-    GSocket *socket;
-    int fd;
-
-    if (!G_IS_SOCKET_CONNECTION(stream)) {
-        g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
-                            _("the address of the bus is not that of a socket"));
-        return -1;
-    }
-    socket = g_socket_connection_get_socket(G_SOCKET_CONNECTION(stream));
-    fd = fcntl(g_socket_get_fd(socket), F_DUPFD_CLOEXEC, 0);
-    if (fd < 0) {
-        g_propagate_error(error, error_from_errno(errno));
-        return -1;
-    }
-    process_guard_fd(fd);
-    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-    return fd;
-}
-
-static int
-connect_by_gio(const Attempt *attempt, GError **error)
-{
-    g_autofree char *address =
-        attempt->address != NULL
-            ? g_strdup(attempt->address)
-            : g_dbus_address_get_for_bus_sync(attempt->bus_type, attempt->cancellable, error);
-    g_autoptr(GIOStream) stream =
-        address != NULL ? g_dbus_address_get_stream_sync(address, NULL, attempt->cancellable, error)
-                        : NULL;
-
-    return stream != NULL ? copy_fd(stream, error) : -1;
-}
-
-static gpointer
-run_attempt(gpointer data)
-{
-    Attempt *attempt = data;
     g_autoptr(GError) error = NULL;
-    int fd = connect_by_gio(attempt, &error);
+    int fd = try_addresses(self, &error);
 
-    session_enter(attempt->session);
-    if (attempt->connector != NULL) {
-        attempt->connector->finished(fd, error, attempt->connector->data);
-    } else if (fd >= 0) {
-        process_unguard_fd(fd);
-        close(fd);
-    }
-    session_leave(attempt->session);
-    attempt_unref(attempt);
-    return NULL;
-}
-
-static void
-start_thread(BusConnector *self, GBusType bus_type, const char *address, GError **error)
-{
-    GThread *thread;
-
-    self->attempt = g_atomic_rc_box_new0(Attempt);
-    self->attempt->session = session_ref(self->session);
-    self->attempt->connector = self;
-    self->attempt->cancellable = g_cancellable_new();
-    self->attempt->bus_type = bus_type;
-    self->attempt->address = g_strdup(address);
-    thread = g_thread_try_new("weblocks-connect", run_attempt,
-                              g_atomic_rc_box_acquire(self->attempt), error);
-    if (thread != NULL)
-        g_thread_unref(thread);
-    else
-        attempt_unref(self->attempt);
-}
-
-/* Whether GLib finds the address of a bus without starting a program. */
-static gboolean
-is_known(GBusType bus_type)
-{
-    const char *starter = g_getenv("DBUS_STARTER_BUS_TYPE");
-
-    if (bus_type == G_BUS_TYPE_STARTER && g_strcmp0(starter, "session") == 0)
-        bus_type = G_BUS_TYPE_SESSION;
-    return bus_type != G_BUS_TYPE_SESSION || g_getenv("DBUS_SESSION_BUS_ADDRESS") != NULL;
+    if (fd >= 0 || error != NULL)
+        self->finished(fd, error, self->data);
 }
 
 int
 bus_connector_start(BusConnector *self, GBusType bus_type, const char *address, GError **error)
 {
-    g_autofree char *found = NULL;
+    g_autofree char *found = address != NULL ? g_strdup(address) : find_address(bus_type, error);
 
-    if (address == NULL && is_known(bus_type)) {
-        found = g_dbus_address_get_for_bus_sync(bus_type, NULL, error);
-        if (found == NULL)
-            return -1;
-        address = found;
-    }
-    if (address != NULL && read_unix_address(&self->address, address))
-        return start_unix(self, error);
-    start_thread(self, bus_type, address, error);
-    return -1;
+    if (found == NULL)
+        return -1;
+    /* An empty text has no elements. */
+    self->addresses = g_strsplit(*found != '\0' ? found : ";", ";", -1);
+    return try_addresses(self, error);
 }
 
 /* ---- life */
@@ -296,11 +187,10 @@ void
 bus_connector_free(BusConnector *self)
 {
     session_stop_timer(self->session, &self->retry);
-    discard_fd(self);
-    if (self->attempt != NULL) {
-        self->attempt->connector = NULL;
-        g_cancellable_cancel(self->attempt->cancellable);
-        attempt_unref(self->attempt);
+    if (self->fd >= 0) {
+        process_unguard_fd(self->fd);
+        close(self->fd);
     }
+    g_strfreev(self->addresses);
     g_free(self);
 }

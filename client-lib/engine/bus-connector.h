@@ -1,13 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Connects a socket to a message bus, without blocking.
- *
- * To the address of one unix socket it connects itself. Any other address may have to be looked up,
- * or a program started for it, and GLib has no way to do that without blocking: this is done in a
- * thread that is started for it. It is a thread of its own and not one of GLib's pool, which a
- * forked child does not have. When the connector is freed, the thread ends as soon as it can, and
- * has no effect. There is no time-out. All functions are called with the session lock held. */
+/* Connects a socket to a message bus, without blocking: to the address of a unix socket, or to the
+ * first one of a list of them that accepts. The service identifies its clients by the credentials
+ * of such a socket, and passes them descriptors, so other addresses are of no use. There is no
+ * time-out. All functions are called with the session lock held. */
 
 #pragma once
 

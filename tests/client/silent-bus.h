@@ -10,7 +10,7 @@
 
 typedef struct SilentBus SilentBus;
 
-SilentBus *silent_bus_new(gboolean is_full, gboolean is_tcp);
+SilentBus *silent_bus_new(gboolean is_full);
 void silent_bus_free(SilentBus *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SilentBus, silent_bus_free)
 

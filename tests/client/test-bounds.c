@@ -208,7 +208,7 @@ set_addresses(const char *address)
 static void
 test_every_function(void)
 {
-    g_autoptr(SilentBus) silent = silent_bus_new(FALSE, FALSE);
+    g_autoptr(SilentBus) silent = silent_bus_new(FALSE);
     g_autoptr(WebLocksManager) waiter = test_manager_new(), observer = test_manager_new();
     g_autoptr(WebLocksLock) next = NULL;
     g_autoptr(GArray) runs = g_array_new(FALSE, FALSE, sizeof(Run));

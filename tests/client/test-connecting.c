@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* Connecting to buses to which connecting takes long: asynchronous calls do not block the main
- * loop, nor other threads that use the same agent, and fail in bounded time. */
+ * loop, nor other threads that use the same agent, and fail in bounded time. Which address is
+ * connected to. */
 
 #include <glib/gstdio.h>
-#include <signal.h>
-#include <stdlib.h>
+#include <unistd.h>
 
 #include "tests/client/fixture.h"
 #include "tests/client/silent-bus.h"
@@ -19,65 +19,48 @@
 
 #define TICK_MS 10
 
-/* ---- addresses */
+/* ---- the environment */
 
-/* A program that never prints the address of a bus. `main` has put it into the environment, which
- * must not change while threads read it. */
-typedef struct {
-    char *directory;
-    char *program;
-    char *pid_file;
-} Launcher;
+/* The directory of the user's session bus, which is first in PATH, too. It has a program that
+ * starts buses, but does not print the address of one. `main` has put it into the environment,
+ * which must not change while threads read it. */
+static char *directory;
 
-static Launcher launcher;
+static char *
+get_path(const char *name)
+{
+    return g_build_filename(directory, name, NULL);
+}
 
 static void
-launcher_init(Launcher *self)
+environment_init(void)
 {
-    g_autofree char *script = NULL, *path = NULL;
+    g_autofree char *script = NULL, *program = NULL, *started = NULL, *path = NULL;
 
-    self->directory = g_dir_make_tmp("launcher-XXXXXX", NULL);
-    self->program = g_build_filename(self->directory, "dbus-launch", NULL);
-    self->pid_file = g_build_filename(self->directory, "pids", NULL);
-    script = g_strdup_printf("#!/bin/sh\necho $$ >>%s\nexec sleep 1000\n", self->pid_file);
+    directory = g_dir_make_tmp("connecting-XXXXXX", NULL);
+    program = get_path("dbus-launch");
+    started = get_path("started");
+    script = g_strdup_printf("#!/bin/sh\n>>%s\n", started);
     g_assert_true(
-        g_file_set_contents_full(self->program, script, -1, G_FILE_SET_CONTENTS_NONE, 0755, NULL));
-    path = g_strconcat(self->directory, ":", g_getenv("PATH"), NULL);
+        g_file_set_contents_full(program, script, -1, G_FILE_SET_CONTENTS_NONE, 0755, NULL));
+    path = g_strconcat(directory, ":", g_getenv("PATH"), NULL);
     g_setenv("PATH", path, TRUE);
-    g_setenv("DISPLAY", ":99", TRUE); /* required, and only passed on */
+    g_setenv("DISPLAY", ":99", TRUE); /* GLib starts the program only with one */
+    g_setenv("XDG_RUNTIME_DIR", directory, TRUE);
 }
 
 static void
-launcher_kill_all(const Launcher *self)
+environment_clear(void)
 {
-    g_autofree char *pids = NULL;
-    g_auto(GStrv) lines = NULL;
+    static const char *const names[] = {"dbus-launch", "started", "bus"};
 
-    g_file_get_contents(self->pid_file, &pids, NULL, NULL);
-    lines = g_strsplit(pids != NULL ? pids : "", "\n", -1);
-    for (guint i = 0; lines[i] != NULL; i++)
-        if (lines[i][0] != '\0')
-            kill((pid_t)g_ascii_strtoll(lines[i], NULL, 10), SIGKILL);
-    g_unlink(self->pid_file);
-}
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autofree char *path = get_path(names[i]);
 
-static void
-launcher_clear(Launcher *self)
-{
-    launcher_kill_all(self);
-    g_unlink(self->program);
-    g_rmdir(self->directory);
-    g_free(self->directory);
-    g_free(self->program);
-    g_free(self->pid_file);
-}
-
-/* GLib refuses to start a bus without a machine id. */
-static gboolean
-can_launch(void)
-{
-    return g_file_test("/etc/machine-id", G_FILE_TEST_EXISTS) ||
-           g_file_test("/var/lib/dbus/machine-id", G_FILE_TEST_EXISTS);
+        g_unlink(path);
+    }
+    g_rmdir(directory);
+    g_free(directory);
 }
 
 /* ---- the main loop */
@@ -141,60 +124,13 @@ check_address(const char *address)
     g_source_remove(source);
 }
 
-/* Buses that are stopped, by unix socket or TCP; the queue of connections may be full. */
-static const struct {
-    const char *path;
-    gboolean is_full, is_tcp;
-} silent_rows[] = {
-    {"/connecting/unix", TRUE, FALSE},
-    {"/connecting/tcp", TRUE, TRUE},
-    {"/connecting/tcp-accepted", FALSE, TRUE},
-};
-
+/* A bus that is stopped; the queue of connections may be full. */
 static void
-test_silent(gconstpointer index)
+test_silent(gconstpointer is_full)
 {
-    const guint i = GPOINTER_TO_UINT(index);
-    g_autoptr(SilentBus) bus = silent_bus_new(silent_rows[i].is_full, silent_rows[i].is_tcp);
+    g_autoptr(SilentBus) bus = silent_bus_new(GPOINTER_TO_INT(is_full));
 
     check_address(silent_bus_get_address(bus));
-}
-
-static void
-test_launched(void)
-{
-    if (!can_launch()) {
-        g_test_skip("there is no machine id");
-        return;
-    }
-    check_address("autolaunch:");
-    check_address("unix:path=/nonexistent/bus;autolaunch:");
-    launcher_kill_all(&launcher);
-}
-
-/* The address of the session bus that is not in the environment any more. The last test. */
-static void
-test_launched_session_bus(void)
-{
-    g_autoptr(WebLocksAgent) agent = NULL;
-    g_autoptr(GCancellable) cancellable = g_cancellable_new();
-    g_autoptr(GError) error = NULL;
-    g_auto(Answer) connected = {0};
-    const gint64 begin_us = g_get_monotonic_time();
-
-    if (!can_launch()) {
-        g_test_skip("there is no machine id");
-        return;
-    }
-    g_unsetenv("DBUS_SESSION_BUS_ADDRESS");
-    agent = web_locks_agent_new(G_BUS_TYPE_SESSION, NULL);
-    g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, cancellable,
-                                answer_take, &connected);
-    g_assert_cmpint(g_get_monotonic_time() - begin_us, <, SOON_US);
-    g_cancellable_cancel(cancellable);
-    g_assert_false(
-        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&connected), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
 }
 
 /* ---- time-outs */
@@ -203,7 +139,7 @@ test_launched_session_bus(void)
 static void
 test_request_times_out(void)
 {
-    g_autoptr(SilentBus) bus = silent_bus_new(FALSE, FALSE);
+    g_autoptr(SilentBus) bus = silent_bus_new(FALSE);
     g_autoptr(WebLocksAgent) agent =
         web_locks_agent_new(G_BUS_TYPE_NONE, silent_bus_get_address(bus));
     g_autoptr(WebLocksManager) manager = test_manager_of(agent);
@@ -217,15 +153,14 @@ test_request_times_out(void)
     answer_expect_error(&answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
 }
 
-/* ---- all of them until the time-out */
-
 static void
 test_bound(void)
 {
-    g_autoptr(SilentBus) full = silent_bus_new(TRUE, FALSE);
-    g_autoptr(SilentBus) tcp = silent_bus_new(TRUE, TRUE);
-    const char *const addresses[] = {silent_bus_get_address(full), silent_bus_get_address(tcp),
-                                     can_launch() ? "autolaunch:" : silent_bus_get_address(full)};
+    g_autoptr(SilentBus) full = silent_bus_new(TRUE), silent = silent_bus_new(FALSE);
+    g_autofree char *list =
+        g_strconcat(silent_bus_get_address(full), ";unix:path=/nonexistent/bus", NULL);
+    const char *const addresses[] = {silent_bus_get_address(full), silent_bus_get_address(silent),
+                                     list};
     WebLocksAgent *agents[G_N_ELEMENTS(addresses)];
     Answer answers[G_N_ELEMENTS(addresses)] = {{0}};
     const gint64 begin_us = g_get_monotonic_time();
@@ -245,10 +180,9 @@ test_bound(void)
         answer_clear(&answers[i]);
         g_object_unref(agents[i]);
     }
-    launcher_kill_all(&launcher);
 }
 
-/* ---- success, by each way */
+/* ---- which address */
 
 static void
 connect_to(const char *address)
@@ -262,16 +196,21 @@ connect_to(const char *address)
     test_release(test_lock(manager, "a"));
 }
 
-/* A list is connected to in a thread. */
+/* The first one that can be connected to. */
 static void
 test_lists(void)
 {
-    g_autofree char *last = g_strconcat("unix:path=/nonexistent/bus;", test_bus()->address, NULL);
+    g_autofree char *last = g_strconcat("unix:path=/nonexistent/bus;tcp:host=127.0.0.1,port=1;",
+                                        test_bus()->address, NULL);
     g_autofree char *first = g_strconcat(test_bus()->address, ";unix:path=/nonexistent/bus", NULL);
+    g_autoptr(SilentBus) full = silent_bus_new(TRUE);
+    g_autofree char *behind_full =
+        g_strconcat(silent_bus_get_address(full), ";", test_bus()->address, NULL);
 
     connect_to(test_bus()->address);
     connect_to(last);
     connect_to(first);
+    connect_to(behind_full);
 }
 
 static void
@@ -312,6 +251,7 @@ test_refused(void)
                                      "nonsense:key=value",
                                      "disabled:",
                                      "unixexec:path=/bin/false",
+                                     "autolaunch:",
                                      "tcp:host=127.0.0.1,port=1",
                                      "nonce-tcp:",
                                      "launchd:env=X",
@@ -320,6 +260,29 @@ test_refused(void)
 
     for (guint i = 0; i < G_N_ELEMENTS(addresses); i++)
         check_refused(addresses[i]);
+}
+
+/* Without an address in the environment, that of the session bus is a socket in the user's runtime
+ * directory. No program is started if there is none. The last test. */
+static void
+test_session_bus(void)
+{
+    g_autoptr(WebLocksAgent) agent = NULL;
+    g_autoptr(GError) error = NULL;
+    g_autofree char *started = get_path("started"), *bus = get_path("bus");
+    g_auto(GStrv) parts = g_strsplit_set(test_bus()->address, "=,", 3);
+
+    g_unsetenv("DBUS_SESSION_BUS_ADDRESS");
+    agent = web_locks_agent_new(G_BUS_TYPE_SESSION, NULL);
+    g_assert_false(g_initable_init(G_INITABLE(agent), NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    g_clear_error(&error);
+    check_refused("autolaunch:");
+    g_assert_false(g_file_test(started, G_FILE_TEST_EXISTS));
+
+    g_assert_cmpint(symlink(parts[1], bus), ==, 0);
+    g_initable_init(G_INITABLE(agent), NULL, &error);
+    g_assert_no_error(error);
 }
 
 /* A bus whose queue is full for a while is connected to when it accepts again. */
@@ -332,7 +295,7 @@ has_accepted(gpointer bus)
 static void
 test_full_for_a_while(void)
 {
-    g_autoptr(SilentBus) bus = silent_bus_new(TRUE, FALSE);
+    g_autoptr(SilentBus) bus = silent_bus_new(TRUE);
     g_autoptr(WebLocksAgent) agent =
         web_locks_agent_new(G_BUS_TYPE_NONE, silent_bus_get_address(bus));
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
@@ -355,17 +318,16 @@ main(int argc, char **argv)
     int status;
 
     g_test_init(&argc, &argv, NULL);
-    launcher_init(&launcher);
-    for (guint i = 0; i < G_N_ELEMENTS(silent_rows); i++)
-        g_test_add_data_func(silent_rows[i].path, GUINT_TO_POINTER(i), test_silent);
-    g_test_add_func("/connecting/launched", test_launched);
+    environment_init();
+    g_test_add_data_func("/connecting/full", GINT_TO_POINTER(TRUE), test_silent);
+    g_test_add_data_func("/connecting/silent", GINT_TO_POINTER(FALSE), test_silent);
     g_test_add_func("/connecting/request-times-out", test_request_times_out);
     g_test_add_func("/connecting/bound", test_bound);
     g_test_add_func("/connecting/lists", test_lists);
     g_test_add_func("/connecting/refused", test_refused);
     g_test_add_func("/connecting/full-for-a-while", test_full_for_a_while);
-    g_test_add_func("/connecting/launched-session-bus", test_launched_session_bus);
+    g_test_add_func("/connecting/session-bus", test_session_bus);
     status = test_run(NULL);
-    launcher_clear(&launcher);
+    environment_clear();
     return status;
 }
