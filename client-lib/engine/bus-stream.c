@@ -13,8 +13,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client-lib/engine/bus-connector.h"
+#include "client-lib/engine/bus-address.h"
 #include "client-lib/engine/process.h"
+
+/* The kernel does not notify of space in the queue of a bus that accepts connections slowly. */
+#define RETRY_FIRST_US (1 * G_TIME_SPAN_MILLISECOND)
+#define RETRY_LAST_US  (100 * G_TIME_SPAN_MILLISECOND)
 
 #define CHUNK_BYTES        65536
 #define AUTHENTICATION_MAX 4096
@@ -29,10 +33,12 @@ struct BusStream {
     gpointer data;
 
     gboolean is_open;
-    BusConnector *connector; /* NULL: connected */
-    SessionWatch watch;      /* of the connected socket */
-    gboolean is_accepted;    /* the bus has sent OK */
-    gboolean is_begun;       /* BEGIN has been sent; messages follow */
+    char *address;
+    SessionTimer retry; /* until it is connected */
+    gint64 delay_us;
+    SessionWatch watch;   /* of the connected socket; its descriptor is -1 before */
+    gboolean is_accepted; /* the bus has sent OK */
+    gboolean is_begun;    /* BEGIN has been sent; messages follow */
     gboolean passes_fds;
 
     GByteArray *held_back; /* messages until BEGIN is sent */
@@ -59,10 +65,9 @@ bus_stream_close(BusStream *self)
     if (!self->is_open)
         return;
     self->is_open = FALSE;
-    if (self->connector != NULL) {
-        g_clear_pointer(&self->connector, bus_connector_free);
+    session_stop_timer(self->session, &self->retry);
+    if (self->watch.fd < 0)
         return;
-    }
     session_remove_watch(self->session, &self->watch);
     process_unguard_fd(self->watch.fd);
     close(self->watch.fd);
@@ -78,6 +83,7 @@ bus_stream_unref(BusStream *self)
     g_byte_array_unref(self->in);
     close_fds(self->fds);
     g_array_unref(self->fds);
+    g_free(self->address);
     g_free(self);
 }
 
@@ -348,22 +354,28 @@ on_ready(gpointer data, short revents)
 
 /* ---- connecting */
 
+/* If it fails, `error` is set. */
 static void
-open_stream(BusStream *self, int fd)
+try_to_connect(BusStream *self, GError **error)
 {
-    g_clear_pointer(&self->connector, bus_connector_free);
-    self->watch.fd = fd;
-    session_add_watch(self->session, &self->watch);
-    authenticate(self);
+    self->watch.fd = bus_address_connect(self->address, error);
+    if (self->watch.fd >= 0) {
+        session_add_watch(self->session, &self->watch);
+        authenticate(self);
+    } else if (*error == NULL) {
+        self->delay_us = CLAMP(self->delay_us * 2, RETRY_FIRST_US, RETRY_LAST_US);
+        session_start_timer(self->session, &self->retry, g_get_monotonic_time() + self->delay_us);
+    }
 }
 
 static void
-on_connected(int fd, const GError *error, gpointer data)
+on_retry(gpointer data)
 {
+    g_autoptr(GError) error = NULL;
+
+    try_to_connect(data, &error);
     if (error != NULL)
         end_with_error(data, error);
-    else
-        open_stream(data, fd);
 }
 
 BusStream *
@@ -376,7 +388,6 @@ bus_stream_new(Session *session,
 {
     BusStream *self = g_new0(BusStream, 1);
     GError *failure = NULL;
-    int fd;
 
     self->n_refs = 1;
     self->session = session;
@@ -390,14 +401,15 @@ bus_stream_new(Session *session,
     self->watch.ready = on_ready;
     self->watch.data = self;
     self->is_open = TRUE;
-    self->connector = bus_connector_new(session, on_connected, self);
-    fd = bus_connector_start(self->connector, bus_type, address, &failure);
-    if (fd >= 0) {
-        open_stream(self, fd);
-    } else if (failure != NULL) {
-        g_propagate_error(error, failure);
-        bus_stream_free(self);
-        return NULL;
-    }
-    return self;
+    self->watch.fd = -1;
+    self->retry.expired = on_retry;
+    self->retry.data = self;
+    self->address = address != NULL ? g_strdup(address) : bus_address_find(bus_type, &failure);
+    if (self->address != NULL)
+        try_to_connect(self, &failure);
+    if (failure == NULL)
+        return self;
+    g_propagate_error(error, failure);
+    bus_stream_free(self);
+    return NULL;
 }
