@@ -21,6 +21,8 @@
 
 struct Bus {
     Session *session;
+    GBusType bus_type;
+    char *address;
     const BusFuncs *funcs;
     gpointer data;
 
@@ -422,17 +424,24 @@ follow_owner(Bus *self)
 }
 
 gboolean
-bus_connect(Bus *self, GBusType bus_type, const char *address, GError **error)
+bus_connect(Bus *self, GError **error)
 {
     static const BusStreamFuncs stream_funcs = {on_message, on_large_reply, on_stream_ended};
+    g_autoptr(GError) failure = NULL;
+    GBusType bus_type = self->bus_type;
 
+    if (self->stream != NULL)
+        return TRUE;
     if (bus_type == G_BUS_TYPE_NONE)
         bus_type =
             g_getenv("DBUS_STARTER_BUS_TYPE") != NULL ? G_BUS_TYPE_STARTER : G_BUS_TYPE_SESSION;
     self->last_serial = 0;
-    self->stream = bus_stream_new(self->session, bus_type, address, &stream_funcs, self, error);
-    if (self->stream == NULL)
+    self->stream =
+        bus_stream_new(self->session, bus_type, self->address, &stream_funcs, self, &failure);
+    if (self->stream == NULL) {
+        g_propagate_error(error, error_new_unavailable(failure->message));
         return FALSE;
+    }
     /* The time-outs of these calls include the connecting. */
     call_driver(self, "Hello", NULL, on_hello);
     follow_owner(self);
@@ -466,11 +475,14 @@ bus_get_owner(const Bus *self)
 }
 
 Bus *
-bus_new(Session *session, const BusFuncs *funcs, gpointer data)
+bus_new(
+    Session *session, GBusType bus_type, const char *address, const BusFuncs *funcs, gpointer data)
 {
     Bus *self = g_new0(Bus, 1);
 
     self->session = session;
+    self->bus_type = bus_type;
+    self->address = g_strdup(address);
     self->funcs = funcs;
     self->data = data;
     self->calls = g_hash_table_new(NULL, NULL);
@@ -485,5 +497,6 @@ bus_free(Bus *self)
     bus_close(self, error);
     g_hash_table_unref(self->calls);
     g_free(self->unique_name);
+    g_free(self->address);
     g_free(self);
 }

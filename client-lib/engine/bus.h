@@ -39,11 +39,14 @@ typedef struct {
     void (*ended)(const GError *error, gpointer data);
 } BusFuncs;
 
-Bus *bus_new(Session *session, const BusFuncs *funcs, gpointer data);
+/* If `address` is not NULL, `bus_type` is ignored. */
+Bus *bus_new(
+    Session *session, GBusType bus_type, const char *address, const BusFuncs *funcs, gpointer data);
 void bus_free(Bus *self);
 
-/* Opens a connection. Afterwards funcs.connected or funcs.ended is called. */
-gboolean bus_connect(Bus *self, GBusType bus_type, const char *address, GError **error);
+/* Opens the connection, unless that was done. Afterwards funcs.connected or funcs.ended is called.
+ */
+gboolean bus_connect(Bus *self, GError **error);
 
 /* Unanswered calls fail with `error`. */
 void bus_close(Bus *self, const GError *error);

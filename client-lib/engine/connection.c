@@ -13,8 +13,7 @@
 #include "common/bus-names.h"
 
 typedef enum {
-    STATE_NEW,
-    STATE_CONNECTING,
+    STATE_NEW, /* not connected yet */
     STATE_OPEN,
     STATE_CLOSED, /* by the application */
     STATE_GONE,   /* the bus connection has ended, or the service has terminated the agent */
@@ -22,11 +21,8 @@ typedef enum {
 
 struct Connection {
     Session *session; /* owned; its `unused` function frees the connection */
-    GBusType bus_type;
-    char *address;
-
-    int state;       /* a State; read atomically, written with the session lock held */
-    char *client_id; /* read atomically */
+    int state;        /* a State; read atomically, written with the session lock held */
+    char *client_id;  /* read atomically */
     Bus *bus;
     LockTable *table;
     MethodCalls *method_calls;
@@ -125,8 +121,7 @@ static void
 set_state(Connection *self, State state)
 {
     g_atomic_int_set(&self->state, (int)state);
-    if (state != STATE_CONNECTING)
-        notify_changed(self);
+    notify_changed(self);
 }
 
 static gboolean
@@ -150,26 +145,6 @@ notify_subscribers(Connection *self, GDBusMessage *signal, const char *name)
         if (name == NULL || subscription->name == NULL || strcmp(subscription->name, name) == 0)
             subscription->changed(signal, subscription->data);
     }
-}
-
-/* ---- connecting */
-
-static gboolean
-open_bus(Connection *self, GError **error)
-{
-    if (!connection_check(self, error))
-        return FALSE;
-    if (get_state(self) != STATE_NEW)
-        return TRUE;
-    if (!bus_connect(self->bus, self->bus_type, self->address, error)) {
-        g_autofree char *why = error != NULL ? g_strdup((*error)->message) : NULL;
-
-        g_clear_error(error);
-        g_propagate_error(error, error_new_unavailable(why));
-        return FALSE;
-    }
-    set_state(self, STATE_CONNECTING);
-    return TRUE;
 }
 
 /* ---- requests and method calls */
@@ -200,7 +175,7 @@ connection_call(Connection *self, const MethodCallKind *kind, gpointer data, Cal
     session_enter(self->session);
     /* If the socket has ended, the call is sent after the next one was opened. */
     recovery_notice_end(lock_table_get_recovery(self->table));
-    if (open_bus(self, &error))
+    if (connection_check(self, &error) && bus_connect(self->bus, &error))
         method_calls_start(self->method_calls, kind, data, caller);
     else
         caller_fail(caller, self->session, error);
@@ -328,17 +303,10 @@ on_bus_ended(const GError *error, gpointer data)
 
     if (get_state(self) == STATE_OPEN) {
         end(self, STATE_GONE, PACKET_REASON_TERMINATED, error);
-    } else if (get_state(self) == STATE_CONNECTING) {
-        set_state(self, STATE_NEW);
+    } else if (get_state(self) == STATE_NEW) {
         recovery_close(lock_table_get_recovery(self->table));
         finish_all(self, PACKET_REASON_TERMINATED, error);
     }
-}
-
-static gboolean
-on_connect_wanted(gpointer data, GError **error)
-{
-    return open_bus(data, error);
 }
 
 static void
@@ -401,7 +369,6 @@ on_unused(gpointer data)
     bus_free(self->bus);
     session_close(session);
     g_free(self->client_id);
-    g_free(self->address);
     g_free(self);
     session_unref(session);
 }
@@ -421,19 +388,16 @@ connection_new(GBusType bus_type,
         .ended = on_bus_ended,
     };
     static const LockTableFuncs table_funcs = {
-        .connect = on_connect_wanted,
         .progress = on_progress,
         .finished = on_terminated,
     };
     Connection *self = g_new0(Connection, 1);
 
-    self->bus_type = bus_type;
-    self->address = g_strdup(address);
     self->changed = changed;
     self->data = data;
     self->data_free = data_free;
     self->session = session_new(on_unused, self);
-    self->bus = bus_new(self->session, &bus_funcs, self);
+    self->bus = bus_new(self->session, bus_type, address, &bus_funcs, self);
     self->table = lock_table_new(self->session, self->bus, &table_funcs, self);
     self->method_calls =
         method_calls_new(self->session, self->bus, is_ready_for_method_calls, self);

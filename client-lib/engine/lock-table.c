@@ -350,14 +350,6 @@ on_failed(const GError *error, gboolean is_temporary, gpointer data)
     progress(self);
 }
 
-static gboolean
-on_connect(gpointer data, GError **error)
-{
-    LockTable *self = data;
-
-    return self->funcs->connect(self->data, error);
-}
-
 static void
 on_drained(gpointer data)
 {
@@ -401,7 +393,6 @@ lock_table_new(Session *session, Bus *bus, const LockTableFuncs *funcs, gpointer
 {
     static const RecoveryFuncs recovery_funcs = {
         .is_needed = is_needed,
-        .connect = on_connect,
         .opened = on_opened,
         .message = on_message,
         .drained = on_drained,

@@ -55,8 +55,6 @@ struct LockEntry {
 };
 
 typedef struct {
-    /* Connects to the bus. */
-    gboolean (*connect)(gpointer data, GError **error);
     /* A call that had to wait was sent or has failed. */
     void (*progress)(gpointer data);
     /* No further socket will be opened. The entries are still in the table. */

@@ -201,7 +201,7 @@ try_now(Recovery *self)
         return;
     }
     set_state(self, STATE_CONNECTING);
-    if (!self->funcs->connect(self->data, &error)) {
+    if (!bus_connect(self->bus, &error)) {
         self->state = STATE_CLOSED;
         self->funcs->failed(error, FALSE, self->data);
     }

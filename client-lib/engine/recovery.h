@@ -26,8 +26,6 @@ typedef struct Recovery Recovery;
 typedef struct {
     /* Whether a socket is needed. */
     gboolean (*is_needed)(gpointer data);
-    /* Connects to the bus. Returns FALSE and an error, or BusFuncs are called later. */
-    gboolean (*connect)(gpointer data, GError **error);
     /* A socket was opened; `live` are the live requests that the service has listed. Messages can
      * be sent from now on. */
     void (*opened)(const PacketLiveEntry *live, guint n_live, gpointer data);
