@@ -23,7 +23,6 @@
 #define CHUNK_BYTES        65536
 #define AUTHENTICATION_MAX 4096
 #define MESSAGE_HEAD_BYTES 16
-#define LARGE_BYTES        16384
 #define FDS_MAX            253 /* per message: Linux's SCM_MAX_FD */
 
 struct BusStream {
@@ -235,14 +234,13 @@ attach_fds(BusStream *self, GDBusMessage *message)
     g_dbus_message_set_unix_fd_list(message, list);
 }
 
-/* Returns FALSE if the message is not a large reply, or was not accepted. */
+/* Returns FALSE if the message is not a reply, or was not accepted. */
 static gboolean
-take_large_reply(BusStream *self, const guint8 *data, gsize size)
+take_reply(BusStream *self, const guint8 *data, gsize size)
 {
     BusReply reply;
 
-    return size >= LARGE_BYTES && bus_reply_read(&reply, data, size) &&
-           self->funcs->reply(&reply, self->data);
+    return bus_reply_read(&reply, data, size) && self->funcs->reply(&reply, self->data);
 }
 
 /* Returns FALSE if the message is incomplete. */
@@ -263,7 +261,7 @@ take_next_message(BusStream *self, gsize *offset)
         self->n_wanted = (gsize)size;
         return FALSE;
     }
-    if (size >= 0 && take_large_reply(self, data, (gsize)size)) {
+    if (size >= 0 && take_reply(self, data, (gsize)size)) {
         *offset += (gsize)size;
         return self->is_open;
     }

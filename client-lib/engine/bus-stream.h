@@ -18,7 +18,7 @@ typedef struct BusStream BusStream;
 
 typedef struct {
     void (*message)(GDBusMessage *message, gpointer data);
-    /* A large reply. If this returns FALSE, the reply is parsed and passed to `message`. */
+    /* A reply in native byte order. If this returns FALSE, it is parsed and passed to `message`. */
     gboolean (*reply)(const BusReply *reply, gpointer data);
     /* The connection has ended; no further function is called. */
     void (*ended)(const GError *error, gpointer data);

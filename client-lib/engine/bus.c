@@ -306,7 +306,7 @@ on_message(GDBusMessage *message, gpointer data)
 
 /* Returns FALSE for unusual replies, which on_message() handles. */
 static gboolean
-on_large_reply(const BusReply *reply, gpointer data)
+on_reply(const BusReply *reply, gpointer data)
 {
     Bus *self = data;
     BusCall *call;
@@ -426,7 +426,7 @@ follow_owner(Bus *self)
 gboolean
 bus_connect(Bus *self, GError **error)
 {
-    static const BusStreamFuncs stream_funcs = {on_message, on_large_reply, on_stream_ended};
+    static const BusStreamFuncs stream_funcs = {on_message, on_reply, on_stream_ended};
     g_autoptr(GError) failure = NULL;
     GBusType bus_type = self->bus_type;
 

@@ -78,8 +78,8 @@ BusCall *bus_call(Bus *self,
                   BusAnswered answered,
                   gpointer data);
 
-/* A large reply in native byte order is passed to `take` in place of BusAnswered, without being
- * parsed. */
+/* A reply in native byte order, as the service sends it, is passed to `take` in place of
+ * BusAnswered, without being parsed. */
 void bus_call_set_take(BusCall *call, void (*take)(const BusReply *reply, gpointer data));
 
 /* Ignores the reply: no function of this call is called any more. */

@@ -117,7 +117,7 @@ method_call_return(MethodCall *self, gpointer result, GError *error)
 }
 
 static void
-on_large_reply(const BusReply *reply, gpointer data)
+on_raw_reply(const BusReply *reply, gpointer data)
 {
     MethodCall *self = data;
     GError *error = NULL;
@@ -127,24 +127,6 @@ on_large_reply(const BusReply *reply, gpointer data)
     method_call_return(self, result, error);
 }
 
-/* A small reply is written again, which also gives it the native byte order. */
-static gpointer
-read_raw(MethodCall *self, GDBusMessage *message, GError **error)
-{
-    g_autofree guchar *blob = NULL;
-    gsize size;
-    BusReply reply;
-
-    g_dbus_message_set_byte_order(message, G_BYTE_ORDER == G_LITTLE_ENDIAN
-                                               ? G_DBUS_MESSAGE_BYTE_ORDER_LITTLE_ENDIAN
-                                               : G_DBUS_MESSAGE_BYTE_ORDER_BIG_ENDIAN);
-    blob = g_dbus_message_to_blob(message, &size, G_DBUS_CAPABILITY_FLAGS_NONE, NULL);
-    if (blob != NULL && bus_reply_read(&reply, blob, size))
-        return self->kind->read_raw(&reply, self->data, error);
-    g_propagate_error(error, error_new_unreadable());
-    return NULL;
-}
-
 static void
 method_call_take(MethodCall *self, GDBusMessage *message)
 {
@@ -152,9 +134,12 @@ method_call_take(MethodCall *self, GDBusMessage *message)
     g_autoptr(GVariant) tuple =
         g_variant_ref_sink(body != NULL ? body : g_variant_new_tuple(NULL, 0));
     GError *error = NULL;
-    gpointer result = self->kind->read_raw != NULL ? read_raw(self, message, &error)
-                                                   : self->kind->read(tuple, self->data, &error);
+    gpointer result = NULL;
 
+    if (self->kind->read != NULL)
+        result = self->kind->read(tuple, self->data, &error);
+    else
+        error = error_new_unreadable(); /* it is not in native byte order */
     method_call_return(self, result, error);
 }
 
@@ -219,7 +204,7 @@ method_call_try(MethodCall *self)
     self->call = bus_call(owner->bus, call.path, call.interface, call.method, call.body, 0,
                           on_answered, self);
     if (self->kind->read_raw != NULL)
-        bus_call_set_take(self->call, on_large_reply);
+        bus_call_set_take(self->call, on_raw_reply);
 }
 
 void
