@@ -151,8 +151,7 @@ return_to_thread(Completion *self, const Result *result)
     stop_listening(self);
     sync->pointer = result->pointer;
     sync->error = result->error;
-    sync->is_over = TRUE;
-    session_wake(&sync->waiter);
+    session_end_wait(&sync->waiter);
 }
 
 static void
@@ -213,17 +212,11 @@ caller_fail(Caller caller, Session *session, GError *error)
 
 /* ---- synchronous calls */
 
-static gboolean
-is_over(gpointer data)
-{
-    return ((SyncCall *)data)->is_over;
-}
-
 gpointer
 sync_call_wait(SyncCall *self, GError **error)
 {
     session_enter(self->session);
-    session_wait(self->session, &self->waiter, is_over, self);
+    session_wait(self->session, &self->waiter);
     session_leave(self->session);
     if (self->error != NULL)
         g_propagate_error(error, self->error);

@@ -15,7 +15,6 @@
 typedef struct {
     Session *session;
     SessionWaiter waiter;
-    gboolean is_over;
     gpointer pointer;
     GError *error;
 } SyncCall;

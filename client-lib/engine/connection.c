@@ -174,7 +174,8 @@ connection_call(Connection *self, const MethodCallKind *kind, gpointer data, Cal
 
     session_enter(self->session);
     /* If the socket has ended, the call is sent after the next one was opened. */
-    recovery_notice_end(lock_table_get_recovery(self->table));
+    if (session_is_of_this_process(self->session))
+        recovery_read(lock_table_get_recovery(self->table));
     if (connection_check(self, &error) && bus_connect(self->bus, &error))
         method_calls_start(self->method_calls, kind, data, caller);
     else

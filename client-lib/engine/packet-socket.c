@@ -287,14 +287,6 @@ read_packet(PacketSocket *self, gsize *out_size)
     return FALSE;
 }
 
-gboolean
-packet_socket_has_ended(const PacketSocket *self)
-{
-    struct pollfd poll_fd = {.fd = self->watch.fd};
-
-    return self->is_open && poll(&poll_fd, 1, 0) > 0;
-}
-
 static gsize
 count_available(const PacketSocket *self)
 {

@@ -49,6 +49,3 @@ guint64 packet_socket_count_sent(const PacketSocket *self);
 /* Reads and dispatches all messages that are available now, including EOF; those that are sent
  * meanwhile may be left. */
 void packet_socket_read(PacketSocket *self);
-
-/* Whether the service has closed its end. There may still be unread messages. */
-gboolean packet_socket_has_ended(const PacketSocket *self);

@@ -354,13 +354,6 @@ recovery_read(Recovery *self)
     packet_socket_read(self->socket);
 }
 
-void
-recovery_notice_end(Recovery *self)
-{
-    if (packet_socket_has_ended(self->socket))
-        packet_socket_read(self->socket);
-}
-
 /* ---- life */
 
 Recovery *

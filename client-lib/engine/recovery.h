@@ -57,10 +57,8 @@ PacketSocket *recovery_get_socket(Recovery *self);
 /* Returns how many bytes have been sent on the current socket or, without one, on the last one. */
 guint64 recovery_count_sent(const Recovery *self);
 
-/* recovery_read() reads and handles all messages on the socket; recovery_notice_end() does so only
- * if the service has closed the socket. */
+/* Reads and handles all messages on the socket, and its end. */
 void recovery_read(Recovery *self);
-void recovery_notice_end(Recovery *self);
 
 /* Notifications from the bus: it is connected; the owner of the service's name has changed. */
 void recovery_connected(Recovery *self);

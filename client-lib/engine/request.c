@@ -270,41 +270,26 @@ explain_refusal(const Request *self)
                                _("the lock has been released already"));
 }
 
-static gboolean
-release(Request *self, Caller caller)
-{
-    if (get_state(self) != STATE_HELD) {
-        caller_fail(caller, self->session, explain_refusal(self));
-        return FALSE;
-    }
-    completion_init(&self->completion, self->session, caller);
-    set_state(self, STATE_RELEASED);
-    self->entry.was_sent = FALSE;
-    self->timer.expired = on_release_expired;
-    session_start_timer(self->session, &self->timer, g_get_monotonic_time() + ANSWER_TIMEOUT_US);
-    lock_table_call(self->table, &self->entry, TRUE);
-    return TRUE;
-}
-
 gboolean
 request_release(Request *self, Caller caller)
 {
     gboolean was_held;
 
     session_enter(self->session);
-    was_held = release(self, caller);
+    was_held = get_state(self) == STATE_HELD;
+    if (was_held) {
+        completion_init(&self->completion, self->session, caller);
+        set_state(self, STATE_RELEASED);
+        self->entry.was_sent = FALSE;
+        self->timer.expired = on_release_expired;
+        session_start_timer(self->session, &self->timer,
+                            g_get_monotonic_time() + ANSWER_TIMEOUT_US);
+        lock_table_call(self->table, &self->entry, TRUE);
+    } else {
+        caller_fail(caller, self->session, explain_refusal(self));
+    }
     session_leave(self->session);
     return was_held;
-}
-
-static gboolean
-drop(Request *self)
-{
-    if (!request_is_held(self))
-        return FALSE;
-    set_state(self, STATE_RELEASED);
-    lock_table_release(self->table, &self->entry);
-    return TRUE;
 }
 
 gboolean
@@ -313,7 +298,11 @@ request_drop(Request *self)
     gboolean was_held;
 
     session_enter(self->session);
-    was_held = drop(self);
+    was_held = request_is_held(self);
+    if (was_held) {
+        set_state(self, STATE_RELEASED);
+        lock_table_release(self->table, &self->entry);
+    }
     session_leave(self->session);
     return was_held;
 }
@@ -323,7 +312,7 @@ request_forget_lock(Request *self)
 {
     session_enter(self->session);
     self->lock = NULL;
-    drop(self);
+    request_drop(self);
     session_leave(self->session);
 }
 

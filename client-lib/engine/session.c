@@ -246,8 +246,8 @@ get_wake_fd(void)
     return self->fd;
 }
 
-void
-session_wake(SessionWaiter *waiter)
+static void
+wake(SessionWaiter *waiter)
 {
     const guint64 one = 1;
 
@@ -258,12 +258,19 @@ session_wake(SessionWaiter *waiter)
         g_debug("could not wake a thread: %s", g_strerror(errno));
 }
 
+void
+session_end_wait(SessionWaiter *waiter)
+{
+    waiter->is_over = TRUE;
+    wake(waiter);
+}
+
 /* The watches or timers have changed: waiting threads have to poll again. */
 static void
 wake_waiters(Session *self)
 {
     for (GList *link = self->waiters.head; link != NULL; link = link->next)
-        session_wake(link->data);
+        wake(link->data);
 }
 
 /* ---- watches */
@@ -571,16 +578,13 @@ get_poll_timeout(const Session *self)
 }
 
 void
-session_wait(Session *self,
-             SessionWaiter *waiter,
-             gboolean (*is_over)(gpointer data),
-             gpointer data)
+session_wait(Session *self, SessionWaiter *waiter)
 {
     waiter->thread = g_thread_self();
     waiter->wake_fd = get_wake_fd();
     waiter->link.data = waiter;
     g_queue_push_tail_link(&self->waiters, &waiter->link);
-    while (!is_over(data)) {
+    while (!waiter->is_over) {
         Poll wanted;
         int timeout_ms, n_ready;
 

@@ -95,15 +95,12 @@ typedef struct {
     GList link;
     GThread *thread;
     int wake_fd;
+    gboolean is_over;
 } SessionWaiter;
 
-/* Handles events until `is_over` returns TRUE; it is called with the lock held. On entry the lock
- * is held exactly once; it is released while the thread polls. */
-void session_wait(Session *self,
-                  SessionWaiter *waiter,
-                  gboolean (*is_over)(gpointer data),
-                  gpointer data);
+/* Handles events until session_end_wait(), which may have been called before. On entry the lock is
+ * held exactly once; it is released while the thread polls. */
+void session_wait(Session *self, SessionWaiter *waiter);
 
-/* Wakes the waiting thread, so that it calls `is_over`. Does nothing if `waiter` belongs to the
- * calling thread or is zero-initialized. */
-void session_wake(SessionWaiter *waiter);
+/* Ends the wait of a zero-initialized waiter, or of one that another thread waits with. */
+void session_end_wait(SessionWaiter *waiter);
