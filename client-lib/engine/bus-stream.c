@@ -38,7 +38,6 @@ struct BusStream {
     SessionWatch watch;   /* of the connected socket; its descriptor is -1 before */
     gboolean is_accepted; /* the bus has sent OK */
     gboolean is_begun;    /* BEGIN has been sent; messages follow */
-    gboolean passes_fds;
 
     GByteArray *held_back; /* messages until BEGIN is sent */
     GByteArray *out;
@@ -91,12 +90,6 @@ bus_stream_free(BusStream *self)
 {
     bus_stream_close(self);
     bus_stream_unref(self);
-}
-
-gboolean
-bus_stream_passes_fds(const BusStream *self)
-{
-    return self->passes_fds;
 }
 
 static void
@@ -190,10 +183,10 @@ take_line(BusStream *self, const char *line)
 {
     if (g_str_has_prefix(line, "OK ")) {
         self->is_accepted = TRUE;
-    } else if (self->is_accepted &&
-               (g_str_equal(line, "AGREE_UNIX_FD") || g_str_has_prefix(line, "ERROR"))) {
-        self->passes_fds = line[0] == 'A';
+    } else if (self->is_accepted && g_str_equal(line, "AGREE_UNIX_FD")) {
         begin(self);
+    } else if (self->is_accepted && g_str_has_prefix(line, "ERROR")) {
+        end(self, _("the bus does not pass file descriptors"));
     } else if (!g_str_has_prefix(line, "DATA")) {
         end(self, _("the bus has rejected the authentication"));
     }

@@ -37,9 +37,6 @@ BusStream *bus_stream_new(Session *session,
 /* Closes the connection and discards unsent messages. No function is called any more. */
 void bus_stream_free(BusStream *self);
 
-/* Whether file descriptors can be passed. Valid after the first message has been received. */
-gboolean bus_stream_passes_fds(const BusStream *self);
-
 /* The serial of `message` must be set. */
 void bus_stream_send(BusStream *self, GDBusMessage *message);
 

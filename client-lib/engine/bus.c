@@ -456,12 +456,6 @@ bus_is_connected(const Bus *self)
     return self->is_connected;
 }
 
-gboolean
-bus_passes_fds(const Bus *self)
-{
-    return self->stream != NULL && bus_stream_passes_fds(self->stream);
-}
-
 const char *
 bus_get_unique_name(const Bus *self)
 {

@@ -52,7 +52,6 @@ gboolean bus_connect(Bus *self, GError **error);
 void bus_close(Bus *self, const GError *error);
 
 gboolean bus_is_connected(const Bus *self);
-gboolean bus_passes_fds(const Bus *self);
 
 /* Returns NULL until the bus is connected. */
 const char *bus_get_unique_name(const Bus *self);

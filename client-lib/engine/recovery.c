@@ -174,13 +174,6 @@ open_socket(Recovery *self)
 {
     GVariantBuilder options;
 
-    if (!bus_passes_fds(self->bus)) {
-        g_autoptr(GError) error =
-            error_new_unavailable(_("the bus does not pass file descriptors"));
-
-        fail(self, error, FALSE);
-        return;
-    }
     set_state(self, STATE_OPENING);
     self->tried_us = g_get_monotonic_time();
     g_variant_builder_init(&options, G_VARIANT_TYPE_VARDICT);

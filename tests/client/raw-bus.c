@@ -188,16 +188,25 @@ reply_from_bus(RawBus *self, const char *text)
     g_assert_true(raw_bus_send(self, bytes, size, NULL, 0));
 }
 
+static void
+answer(RawBus *self, const char *text)
+{
+    test_wait(is_connected, self);
+    test_wait(has_negotiated, self);
+    g_assert_true(raw_bus_send(self, (const guint8 *)text, strlen(text), NULL, 0));
+}
+
 void
 raw_bus_agree(RawBus *self)
 {
-    static const char agreement[] =
-        "DATA\r\nOK 00112233445566778899aabbccddeeff\r\nAGREE_UNIX_FD\r\n";
-
-    test_wait(is_connected, self);
-    test_wait(has_negotiated, self);
-    g_assert_true(raw_bus_send(self, (const guint8 *)agreement, sizeof agreement - 1, NULL, 0));
+    answer(self, "DATA\r\nOK 00112233445566778899aabbccddeeff\r\nAGREE_UNIX_FD\r\n");
     test_wait(has_begun, self);
+}
+
+void
+raw_bus_disagree(RawBus *self)
+{
+    answer(self, "DATA\r\nOK 00112233445566778899aabbccddeeff\r\nERROR\r\n");
 }
 
 void

@@ -20,6 +20,8 @@ const char *raw_bus_get_address(const RawBus *self);
 
 /* Accepts the client, and answers its authentication. */
 void raw_bus_agree(RawBus *self);
+/* The same, but it can't pass descriptors. */
+void raw_bus_disagree(RawBus *self);
 /* Connects an agent: answers its first calls too. */
 void raw_bus_welcome(RawBus *self);
 

@@ -291,6 +291,24 @@ test_claimed_fd_of_part(void)
     mock_socket_free(socket);
 }
 
+/* An agent gets its lock socket by a descriptor. */
+static void
+test_without_descriptors(void)
+{
+    g_autoptr(RawBus) bus = raw_bus_new();
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, raw_bus_get_address(bus));
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) connected = {0};
+
+    g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, NULL, answer_take,
+                                &connected);
+    raw_bus_disagree(bus);
+    g_assert_false(
+        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&connected), &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    g_assert_nonnull(strstr(error->message, "descriptors"));
+}
+
 /* ---- replies */
 
 #define BATCH 100
@@ -485,6 +503,7 @@ main(int argc, char **argv)
     g_test_add_func("/limits/unclaimed-fds", test_unclaimed_fds);
     g_test_add_func("/limits/unclaimed-fds-of-parts", test_unclaimed_fds_of_parts);
     g_test_add_func("/limits/claimed-fd-of-part", test_claimed_fd_of_part);
+    g_test_add_func("/limits/without-descriptors", test_without_descriptors);
     g_test_add_func("/limits/unread-replies", test_unread_replies);
     g_test_add_func("/limits/invalid-calls", test_invalid_calls);
     g_test_add_func("/limits/unanswered-hello", test_unanswered_hello);
