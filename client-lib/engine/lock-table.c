@@ -4,7 +4,6 @@
 #include "client-lib/engine/lock-table.h"
 
 struct LockTable {
-    Session *session;
     const LockTableFuncs *funcs;
     gpointer data;
     Recovery *recovery;
@@ -176,8 +175,10 @@ lock_table_release(LockTable *self, LockEntry *entry)
 /* ---- answers and events */
 
 static void
-progress(LockTable *self)
+progress(gpointer table)
 {
+    LockTable *self = table;
+
     self->funcs->progress(self->data);
 }
 
@@ -351,12 +352,6 @@ on_failed(const GError *error, gboolean is_temporary, gpointer data)
 }
 
 static void
-on_drained(gpointer data)
-{
-    progress(data);
-}
-
-static void
 on_finished(const GError *error, gpointer data)
 {
     LockTable *self = data;
@@ -395,14 +390,13 @@ lock_table_new(Session *session, Bus *bus, const LockTableFuncs *funcs, gpointer
         .is_needed = is_needed,
         .opened = on_opened,
         .message = on_message,
-        .drained = on_drained,
+        .drained = progress,
         .ended = on_ended,
         .failed = on_failed,
         .finished = on_finished,
     };
     LockTable *self = g_new0(LockTable, 1);
 
-    self->session = session;
     self->funcs = funcs;
     self->data = data;
     self->recovery = recovery_new(session, bus, &recovery_funcs, self);

@@ -43,8 +43,10 @@ static void method_call_try(MethodCall *self);
 /* ---- the result */
 
 static void
-method_call_free(MethodCall *self)
+method_call_free(gpointer data)
 {
+    MethodCall *self = data;
+
     g_clear_pointer(&self->call, bus_call_forget);
     session_stop_timer(self->owner->session, &self->timer);
     g_queue_unlink(&self->owner->method_calls, &self->link);
@@ -76,12 +78,6 @@ method_call_succeed(MethodCall *self, gpointer result)
 {
     completion_return_pointer(&self->completion, result, self->kind->result_free);
     method_call_free(self);
-}
-
-static void
-on_cancelled(gpointer data)
-{
-    method_call_free(data);
 }
 
 static void
@@ -218,7 +214,7 @@ method_calls_start(MethodCalls *self, const MethodCallKind *kind, gpointer data,
     call->timer.data = call;
     call->timer.expired = on_expired;
     completion_init(&call->completion, self->session, caller);
-    if (!completion_listen(&call->completion, caller.cancellable, on_cancelled, call)) {
+    if (!completion_listen(&call->completion, caller.cancellable, method_call_free, call)) {
         g_free(call);
         return;
     }

@@ -153,17 +153,13 @@ request_be_answered(Request *self, const PacketAnswer *answer)
 /* ---- cancellation and time-out */
 
 static void
-request_give_up(Request *self)
+request_give_up(gpointer data)
 {
+    Request *self = data;
+
     session_stop_timer(self->session, &self->timer);
     set_state(self, STATE_OVER);
     lock_table_abort(self->table, &self->entry);
-}
-
-static void
-on_cancelled(gpointer data)
-{
-    request_give_up(data);
 }
 
 /* The service has not sent the time-out, or has not answered a request that does not wait for a
@@ -481,7 +477,7 @@ request_start(LockTable *table,
     request_options_copy(&self->options, options);
     memcpy(self->name, name, length);
     completion_init(&self->completion, session, caller);
-    if (!completion_listen(&self->completion, caller.cancellable, on_cancelled, self)) {
+    if (!completion_listen(&self->completion, caller.cancellable, request_give_up, self)) {
         request_unref(self);
         return;
     }
