@@ -75,7 +75,7 @@ bus_address_find(GBusType bus_type, GError **error)
     return g_dbus_address_get_for_bus_sync(bus_type, NULL, error);
 }
 
-/* Likewise, to one address of the list. */
+/* As bus_address_connect(), to one address of the list. */
 static int
 connect_to(const char *address, GError **error)
 {

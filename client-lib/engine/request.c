@@ -69,7 +69,7 @@ set_state(Request *self, State state)
 
 /* ---- life */
 
-Request *
+static Request *
 request_ref(Request *self)
 {
     g_atomic_ref_count_inc(&self->n_refs);

@@ -42,7 +42,6 @@ void request_start(LockTable *table,
 
 /* ---- functions for a granted request; callable from any thread */
 
-Request *request_ref(Request *self);
 void request_unref(Request *self);
 
 Session *request_get_session(const Request *self);

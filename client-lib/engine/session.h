@@ -102,5 +102,5 @@ typedef struct {
  * held exactly once; it is released while the thread polls. */
 void session_wait(Session *self, SessionWaiter *waiter);
 
-/* Ends the wait of a zero-initialized waiter, or of one that another thread waits with. */
+/* Ends the wait, or lets it not begin if the waiter is zero-initialized. In any thread. */
 void session_end_wait(SessionWaiter *waiter);
