@@ -126,7 +126,7 @@ class Held(BusTestCase):
             self.control.request(f'{number}' + 'n' * 1000, self.bucket)
         calls = [lock_call('Query', bucket=self.bucket) for _ in range(400)]
         serials, replies = self.check_bound(self.slow, calls, SENT_MAX // 14 + 4)
-        size = sum(len(message.to_blob(Gio.DBusCapabilityFlags.NONE)) for message in replies)
+        size = sum(len(message.blob) for message in replies)
         diagnostic(f'{len(replies)} answers of {size / len(replies):.0f} bytes')
         self.assertLess(size, 3 << 20)
         read_on(self.slow)
@@ -679,7 +679,7 @@ class NoStatistics(BusTestCase):
             for ping in client.pings()[answered:]:
                 answered += 1
                 client.send(Gio.DBusMessage.new_method_error_literal(
-                    ping, 'org.freedesktop.DBus.Error.UnknownMethod', 'none'))
+                    ping.to_gio(), 'org.freedesktop.DBus.Error.UnknownMethod', 'none'))
 
 
 class NoRoomForPings(BusTestCase):

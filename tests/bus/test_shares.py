@@ -13,7 +13,7 @@ from buses import can_be_others, status_kib
 from calls import ADMIN, LOCKS, ROOT, SERVICE, bucket_path
 from harness import (BusTestCase, DBusError, GLib, diagnostic, full_size, main, service_with,
                      wait_for)
-from rawbus import lock_call, method_call
+from rawbus import bus_call, lock_call, method_call
 
 # Users with an account: dbus-daemon accepts no others.
 FLOOD_UID = 65534
@@ -260,15 +260,15 @@ class Costs(BusTestCase):
         fast as it makes calls."""
         resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (2048, 2048))
         bad = [lock_call('Request', '-reserved'), lock_call('Release', 99), lock_call('Query'),
-               method_call(SERVICE, bucket_path('default'), LOCKS, 'Nothing'),
-               method_call(SERVICE, '/nowhere', LOCKS, 'Query'),
+               bus_call(SERVICE, bucket_path('default'), LOCKS, 'Nothing'),
+               bus_call(SERVICE, '/nowhere', LOCKS, 'Query'),
                lock_call('Request', 'x', reply=False)]
         before = self.count_descriptors()
         most = before
         with open(os.devnull, 'rb') as file:
             for turn in range(self.TURNS):
                 for message in bad:
-                    self.raw.send_with_descriptors(message.copy(), [file.fileno()] * 2)
+                    self.raw.send_with_descriptors(message, [file.fileno()] * 2)
                 if turn >= 500:
                     self.raw.pump()
                 if turn % 100 == 99:

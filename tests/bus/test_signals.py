@@ -181,13 +181,10 @@ class SlowWatchers(SignalCase):
     def make_events(self, count):
         """Half of them grants, half of them releases, of another client."""
         writer = self.raw_client()
-        path = bucket_path(self.bucket)
         messages = []
         for number in range(1, count // 2 + 1):
-            messages.append(method_call('org.w3.WebLocks', path, LOCKS, 'Request',
-                                        GLib.Variant('(sa{sv})', ('busy', {}))))
-            messages.append(method_call('org.w3.WebLocks', path, LOCKS, 'Release',
-                                        GLib.Variant('(t)', (number,))))
+            messages += [lock_call('Request', 'busy', self.bucket),
+                         lock_call('Release', number, self.bucket)]
         for serial in writer.send_all(messages):
             writer.result(serial)
 
@@ -196,7 +193,7 @@ class SlowWatchers(SignalCase):
         for message in self.slow.log:
             if message.get_member() == 'Ping' and message.get_serial() not in self.answered:
                 self.answered.add(message.get_serial())
-                self.slow.send(Gio.DBusMessage.new_method_reply(message))
+                self.slow.send(Gio.DBusMessage.new_method_reply(message.to_gio()))
 
     def test_missed(self):
         self.answered = set()

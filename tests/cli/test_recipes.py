@@ -11,6 +11,7 @@ import tempfile
 from buses import environment
 from cli import CliTestCase
 from harness import Gio, GLib, RawClient, main
+from rawbus import unpack
 
 
 def read_recipes():
@@ -94,9 +95,9 @@ class Recipes(CliTestCase):
         def calls():
             return [message for message in logind.log if message.get_member() == 'Inhibit']
         logind.wait_for(calls, what='Inhibit')
-        what, _, why, _ = calls()[0].get_body().unpack()
+        what, _, why, _ = unpack(calls()[0])
         self.assertEqual((what, why, self.held('backup')), ('sleep', 'Backup', ['exclusive']))
-        reply = Gio.DBusMessage.new_method_reply(calls()[0])
+        reply = Gio.DBusMessage.new_method_reply(calls()[0].to_gio())
         reply.set_body(GLib.Variant('(h)', (0,)))
         own_end, callers_end = os.pipe()
         logind.send_with_descriptors(reply, [callers_end])

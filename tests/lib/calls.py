@@ -9,6 +9,8 @@ import time
 
 from gi.repository import GLib
 
+from wire import Body
+
 SERVICE = 'org.w3.WebLocks'
 ROOT = '/org/w3/WebLocks'
 LOCKS = 'org.w3.WebLocks'
@@ -88,6 +90,13 @@ def options(**values):
     return variants(OPTION_TYPES, values)
 
 
+def with_options(signature, types, values, *first):
+    """The body of a call that ends with options; with a GLib.Variant among them, one of GLib."""
+    if any(isinstance(value, GLib.Variant) for value in values.values()):
+        return GLib.Variant(signature, (*first, variants(types, values)))
+    return Body(signature, (*first, {key: (types[key], value) for key, value in values.items()}))
+
+
 class LockCalls:
     """The methods of all clients. A class that inherits it has call(path, interface, member, body),
     wait_for(condition, what=) and `events`."""
@@ -96,16 +105,16 @@ class LockCalls:
         return self.call(bucket_path(bucket), LOCKS, member, body, **kw)
 
     def request(self, name, bucket='default', **kw):
-        return self.locks(bucket, 'Request', GLib.Variant('(sa{sv})', (name, options(**kw))))
+        return self.locks(bucket, 'Request', with_options('(sa{sv})', OPTION_TYPES, kw, name))
 
     def steal(self, name, bucket='default', **kw):
-        return self.locks(bucket, 'Steal', GLib.Variant('(sa{sv})', (name, options(**kw))))
+        return self.locks(bucket, 'Steal', with_options('(sa{sv})', OPTION_TYPES, kw, name))
 
     def release(self, id_, bucket='default'):
-        return self.locks(bucket, 'Release', GLib.Variant('(t)', (id_,)))
+        return self.locks(bucket, 'Release', Body('(t)', (id_,)))
 
     def abort(self, id_, bucket='default'):
-        return self.locks(bucket, 'Abort', GLib.Variant('(t)', (id_,)))[0]
+        return self.locks(bucket, 'Abort', Body('(t)', (id_,)))[0]
 
     def query(self, bucket='default'):
         """(held, pending), each a list of (name, mode, clientId)."""
@@ -113,18 +122,16 @@ class LockCalls:
 
     def inspect(self, bucket='default', **kw):
         """(entries, more)"""
-        return self.locks(bucket, 'Inspect',
-                          GLib.Variant('(a{sv})', (variants(FILTER_TYPES, kw),)))
+        return self.locks(bucket, 'Inspect', with_options('(a{sv})', FILTER_TYPES, kw))
 
     def watch(self, enable=True, bucket='default'):
-        self.locks(bucket, 'Watch', GLib.Variant('(b)', (enable,)))
+        self.locks(bucket, 'Watch', Body('(b)', (enable,)))
 
     def break_locks(self, name, bucket='default', **kw):
-        return self.locks(bucket, 'Break',
-                          GLib.Variant('(sa{sv})', (name, variants(BREAK_TYPES, kw))))[0]
+        return self.locks(bucket, 'Break', with_options('(sa{sv})', BREAK_TYPES, kw, name))[0]
 
     def watch_all(self, enable=True):
-        self.call(ROOT, ADMIN, 'Watch', GLib.Variant('(b)', (enable,)))
+        self.call(ROOT, ADMIN, 'Watch', Body('(b)', (enable,)))
 
     def observable(self):
         """(path, {...}) of each bucket, in the service's order."""
@@ -137,7 +144,7 @@ class LockCalls:
         return self.call(ROOT, ADMIN, 'Resync')[0]
 
     def get_property(self, name, interface=ADMIN, path=ROOT):
-        return self.call(path, PROPERTIES, 'Get', GLib.Variant('(ss)', (interface, name)))[0]
+        return self.call(path, PROPERTIES, 'Get', Body('(ss)', (interface, name)))[0]
 
     def ping(self):
         """A barrier: every signal that the service sent before has arrived."""

@@ -13,7 +13,8 @@ import threading
 from gi.repository import Gio, GLib
 
 import buses
-from rawbus import DRIVER, DRIVER_PATH, parse, read_line, split, unpack
+from rawbus import DRIVER, DRIVER_PATH, read_line, split, unpack
+from wire import Call
 
 _CAPABILITIES = Gio.DBusCapabilityFlags.UNIX_FD_PASSING
 ID = '0123456789abcdef0123456789abcdef'
@@ -95,7 +96,7 @@ class FakeBus:
                 for blob in split(data):
                     # The service may have ended, and there may be more that it has sent.
                     with contextlib.suppress(OSError):
-                        self._take(parse(blob))
+                        self._take(Gio.DBusMessage.new_from_blob(blob, _CAPABILITIES))
         except OSError:
             pass
 
@@ -225,7 +226,7 @@ class FakeBus:
 
     def send_as(self, sender, message):
         """The serial of a call from that client."""
-        return self._send(message, sender=sender)
+        return self._send(message.to_gio() if isinstance(message, Call) else message, sender=sender)
 
     def send_signal(self, member, body):
         """A signal of the bus itself."""

@@ -29,6 +29,7 @@ from calls import SERVICE, DBusError, Event, LockCalls
 from rawbus import DRIVER, DRIVER_PATH, Monitor, RawClient
 from sockets import LockError, SocketClient, open_socket
 from tap import diagnostic, main
+from wire import Body
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ERRORS = 'org.freedesktop.DBus.Error.'
@@ -91,6 +92,8 @@ class Client(LockCalls):
         """For tests that make calls in the handler."""
 
     def call(self, path, interface, member, body=None, destination=SERVICE, timeout=PATIENCE):
+        if isinstance(body, Body):
+            body = body.variant()
         try:
             result = self.connection.call_sync(destination, path, interface, member, body, None,
                                                Gio.DBusCallFlags.NONE, int(timeout * 1000), None)

@@ -4,7 +4,7 @@
 """Minimal D-Bus clients: each receives messages in their exact order, can send messages that no binding
 would, and costs one socket.
 
-Only the encoding of a message is GLib's.
+Calls without unusual parts, and all that is received, are encoded and decoded by wire.py; the rest is GLib's.
 """
 
 import os
@@ -16,15 +16,16 @@ import time
 from gi.repository import Gio, GLib
 
 import buses
-from calls import (LOCKS, ROOT, SERVICE, DBusError, Event, LockCalls, bucket_path, encode_label,
-                   options)
+import wire
+from calls import (LOCKS, OPTION_TYPES, ROOT, SERVICE, DBusError, Event, LockCalls, bucket_path, encode_label,
+                   with_options)
+from wire import Body, Call, split
 
 DRIVER = 'org.freedesktop.DBus'
 DRIVER_PATH = '/org/freedesktop/DBus'
 # The principals of connections that don't belong to this process's user, by address and unique
 # name: a uid, or another value that is different for each principal; for the checks of the monitor.
 PRINCIPALS = {}
-_PLAIN = Gio.DBusMessageFlags.NONE
 _CAPABILITIES = Gio.DBusCapabilityFlags.UNIX_FD_PASSING
 
 
@@ -82,35 +83,34 @@ def method_call(destination, path, interface, member, body=None):
 
 
 def lock_call(member, subject=None, bucket='default', reply=True, **kw):
-    """A call of a bucket's method as a message: `Request` and `Steal` have a name and options, the
-    others an id or nothing."""
+    """A call of a bucket's method: `Request` and `Steal` have a name and options, the others an id or
+    nothing."""
     body = None
     if member in ('Request', 'Steal'):
-        body = GLib.Variant('(sa{sv})', (subject, options(**kw)))
+        body = with_options('(sa{sv})', OPTION_TYPES, kw, subject)
     elif subject is not None:
-        body = GLib.Variant('(t)', (subject,))
-    message = method_call(SERVICE, bucket_path(bucket), LOCKS, member, body)
+        body = Body('(t)', (subject,))
+    return bus_call(SERVICE, bucket_path(bucket), LOCKS, member, body, reply)
+
+
+def bus_call(destination, path, interface, member, body=None, reply=True):
+    """A call to be sent, which with a body of GLib is a message of GLib."""
+    if not isinstance(body, GLib.Variant):
+        return Call(destination, path, interface, member, body, reply)
+    message = method_call(destination, path, interface, member, body)
     if not reply:
         message.set_flags(Gio.DBusMessageFlags.NO_REPLY_EXPECTED)
     return message
 
 
-def split(data):
-    """Removes complete messages from a bytearray; yields their bytes."""
-    while len(data) >= 16:
-        size = Gio.DBusMessage.bytes_needed(bytes(data[:16]))
-        if len(data) < size:
-            return
-        blob = bytes(data[:size])
-        del data[:size]
-        yield blob
-
-
 def parse(blob):
-    return Gio.DBusMessage.new_from_blob(blob, _CAPABILITIES)
+    return wire.Message(blob) if blob[0] == wire.LITTLE_ENDIAN else \
+        Gio.DBusMessage.new_from_blob(blob, _CAPABILITIES)
 
 
 def unpack(message):
+    if isinstance(message, wire.Message):
+        return message.unpack()
     body = message.get_body()
     return body.unpack() if body is not None else ()
 
@@ -143,6 +143,7 @@ class RawClient(LockCalls):
         self.serial = 0
         self.log = []
         self.events = []
+        self._pings = []
         self.descriptors = []
         self.answered = 0
         self._data = bytearray()
@@ -158,6 +159,8 @@ class RawClient(LockCalls):
 
     def encode(self, message):
         """The bytes of a message, with a new serial."""
+        if isinstance(message, Call):
+            return message.encode(self.next_serial()), self.serial
         message.set_serial(self.next_serial())
         return message.to_blob(_CAPABILITIES), self.serial
 
@@ -177,6 +180,7 @@ class RawClient(LockCalls):
         fds = Gio.UnixFDList()
         for descriptor in descriptors:
             fds.append(descriptor)
+        message = message.to_gio() if isinstance(message, Call) else message
         message.set_unix_fd_list(fds)
         blob, serial = self.encode(message)
         socket.send_fds(self.socket, [blob], descriptors)
@@ -206,9 +210,11 @@ class RawClient(LockCalls):
 
     def _take(self, message):
         self.log.append(message)
-        if self.answers_pings and message.get_member() == 'Ping':
-            self.answer_pings()
-        if message.get_message_type() == Gio.DBusMessageType.SIGNAL:
+        if message.get_member() == 'Ping':
+            self._pings.append(message)
+            if self.answers_pings:
+                self.answer_pings()
+        if message.get_message_type() == wire.SIGNAL:
             if (message.get_interface() or '').startswith('org.w3.WebLocks'):
                 self.events.append(Event.of(message.get_member(), message.get_path(),
                                             unpack(message), message.get_sender()))
@@ -233,7 +239,7 @@ class RawClient(LockCalls):
     def result(self, serial, timeout=buses.PATIENCE):
         """The reply's values; raises DBusError for an error."""
         reply = self.reply_to(serial, timeout)
-        if reply.get_message_type() == Gio.DBusMessageType.ERROR:
+        if reply.get_message_type() == wire.ERROR:
             values = unpack(reply)
             raise DBusError(reply.get_error_name(), values[0] if values else '')
         return unpack(reply)
@@ -248,7 +254,7 @@ class RawClient(LockCalls):
 
     def call(self, path, interface, member, body=None, destination='org.w3.WebLocks',
              timeout=buses.PATIENCE):
-        return self.result(self.send(method_call(destination, path, interface, member, body)),
+        return self.result(self.send(bus_call(destination, path, interface, member, body)),
                            timeout)
 
     def _driver(self, member, body=None, interface=DRIVER):
@@ -256,18 +262,19 @@ class RawClient(LockCalls):
 
     def pings(self):
         """The service's Pings."""
-        return [message for message in self.log if message.get_member() == 'Ping']
+        return self._pings
 
     def answer_pings(self):
         for message in self.pings()[self.answered:]:
             self.answered += 1
-            reply = Gio.DBusMessage.new_method_reply(message)
+            reply = Gio.DBusMessage.new_method_reply(message.to_gio())
             reply.set_flags(Gio.DBusMessageFlags.NO_REPLY_EXPECTED)
             self.send(reply)
 
     def forget(self):
         """Drops all messages; Pings among them have been replied to, or will not be."""
         self.log.clear()
+        self._pings.clear()
         self.answered = 0
 
     def ping_the_bus(self):
@@ -299,9 +306,9 @@ class Judge:
 
     def take(self, message, services, others_broadcast):
         """Returns None, or a description of the violation."""
-        if message.get_message_type() == Gio.DBusMessageType.SIGNAL:
+        if message.get_message_type() == wire.SIGNAL:
             why = self._look_at_signal(message, services, others_broadcast)
-            return f'{why}: {message.print_(0)}' if why is not None else None
+            return f'{why}: {message}' if why is not None else None
         if message.get_member() == 'Watch':
             # The end of a watch is ignored: signals that were sent before may be in transit.
             self._watches.add((message.get_sender(), message.get_path()))

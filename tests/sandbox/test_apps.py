@@ -314,7 +314,7 @@ class Restored(SandboxCase):
         self.assertEqual([entry[2] for entry in host.query()[0]], [host.name])
         app.call('release', held[0])
         twin.wait_for(lambda: twin.granted(waiting[0]), what='Granted')
-        asked = [message.get_body().unpack()[0]
+        asked = [message.get_arg0()
                  for message in self.monitor.messages(begin, self.monitor.position())
                  if message.get_member() == 'GetConnectionCredentials']
         self.assertEqual(set(asked) & {app.name, twin.name, proxied.name, host.name}, set())

@@ -15,11 +15,11 @@ import unittest.mock
 from gi.repository import Gio, GLib
 
 from buses import die_with_parent, end
-from calls import DBusError
+from calls import LOCKS, SERVICE, DBusError, bucket_path
 from clustercase import BUCKET, CONFIG
 from fakebus import LATER, FakeBus
 from harness import Service, wait_for
-from rawbus import lock_call, unpack
+from rawbus import lock_call, method_call, unpack
 from sandboxcase import APP, OTHER_APP, info, memory_file, why_no_sandbox
 from tap import main
 
@@ -157,9 +157,8 @@ class Credentials(CredentialsCase):
 
     @staticmethod
     def inspect_call():
-        message = lock_call('Inspect')
-        message.set_body(GLib.Variant('(a{sv})', ({},)))
-        return message
+        return method_call(SERVICE, bucket_path('default'), LOCKS, 'Inspect',
+                           GLib.Variant('(a{sv})', ({},)))
 
     def test_pidfd_alone(self):
         app = self.sleeper(APP)

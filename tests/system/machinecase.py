@@ -237,7 +237,7 @@ class MachineCase(BusTestCase):
         cls.monitor.position()
         return {message.get_sender() for message in cls.monitor.messages()
                 if message.get_member() == 'RequestName' and
-                message.get_body().unpack()[0] == SERVICE}
+                message.get_arg0() == SERVICE}
 
     def setUp(self):
         super().setUp()

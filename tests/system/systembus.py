@@ -189,7 +189,7 @@ class UserClient:
     def _do_received(self):
         """All messages so far, as text."""
         self.client.ping()
-        return '\n'.join(message.print_(0) for message in self.client.log)
+        return '\n'.join(str(message) for message in self.client.log)
 
     def _do_reopen(self):
         """Opens another lock socket when the first was closed. Returns the keys of live
