@@ -35,8 +35,11 @@ SYNC_TICKS = 8
 # As in docs/cluster.md: for tests of the time rules.
 DOCUMENTED_TICK_MS = 2000
 DOCUMENTED_SYNC_TICKS = 5
+# How long a server may take to get the data: as in docs/cluster.md, and not less than a busy machine needs.
+INIT_TICKS = 10
+INIT_MS = 10000
 CONFIG = '''tickTime={tick}
-initLimit=40
+initLimit={init}
 syncLimit={sync}
 minSessionTimeout=500
 maxSessionTimeout=60000
@@ -219,9 +222,9 @@ class Server:
         with open(os.path.join(self.directory, 'myid'), 'w', encoding='ascii') as file:
             file.write(f'{self.number}\n')
         with open(self.config, 'w', encoding='ascii') as file:
-            file.write(CONFIG.format(tick=tick_ms, sync=sync_ticks, directory=self.directory,
-                                     port=self.port, address=self.place.address,
-                                     servers=servers))
+            file.write(CONFIG.format(tick=tick_ms, init=max(INIT_TICKS, INIT_MS // tick_ms),
+                                     sync=sync_ticks, directory=self.directory, port=self.port,
+                                     address=self.place.address, servers=servers))
 
     def start(self):
         end(self.process)
