@@ -17,8 +17,8 @@ from history import FLAG_KILL, FLAG_QUIET, Fault, Kind, Left, Outcome, text_of
 from story import MS, NEVER, Spans, Story, by_seen, read_directory
 
 # In the order of the report.
-CHECKS = ('exclusion', 'tokens', 'fifo', 'once', 'not-lost', 'not-risen', 'no-ghost', 'progress', 'isolation',
-          'fence', 'oracle', 'answered', 'final-steal', 'alive')
+CHECKS = ('exclusion', 'margin', 'tokens', 'fifo', 'once', 'not-lost', 'not-risen', 'no-ghost', 'progress',
+          'isolation', 'fence', 'oracle', 'answered', 'final-steal', 'alive')
 # What is counted. A storm without these events has tested nothing.
 POWER = {
     'n_clients': 'clients',
@@ -48,6 +48,7 @@ POWER = {
     'kills': 'of these kills',
     'losses': 'locks lost by them',
     'hand_overs': 'grants to another host than the last',
+    'margins': 'locks lost by a host that was cut off until the grant to another',
 }
 LEFT = {
     Left.ROWS: 'locks and requests of nobody',
@@ -59,6 +60,8 @@ LEFT = {
 LINES_MAX = 40
 # How often the kernel's lock is tried again.
 ORACLE_RETRY = 10 * MS
+# Holders are notified this long before another host is granted their locks (docs/cluster.md).
+MARGIN = 2000 * MS
 # How long after a fault a host may notice that its session has ended meanwhile.
 AFTER_LOSS = 30_000 * MS
 # The time limit for recovery after a fault: sessions end, servers elect a leader.
@@ -69,16 +72,19 @@ Violation = collections.namedtuple('Violation', 'n begin end text requests')
 
 
 class Checker:
-    """`violations` by check, and `power`, the numbers of events."""
+    """`violations` by check, and `power`, the numbers of events. `margins` are pairs: the time-out of a session, and
+    how long before the grant to another host a lock of it was lost, in seconds."""
 
     def __init__(self, story):
         self.story = story
         self.violations = {}
         self.power = collections.Counter(dict.fromkeys(POWER, 0))
+        self.margins = []
         excuses = [(fault.time, end + AFTER_FAULT) for fault, end in story.faults]
         for lock in story.locks.values():
             self._check_grants(lock)
             if story.is_cluster:
+                self._check_margins(lock)
                 self._check_progress_of_cluster(excuses, lock)
             else:
                 self._check_turns(lock)
@@ -160,6 +166,38 @@ class Checker:
                 self.report('fifo', request.call, request.enter,
                             'the first was there when the second asked, and still when it entered',
                             blocker, request)
+
+    # ---- hosts that are cut off: how long before another host is granted their locks they are lost
+
+    def _check_margins(self, lock):
+        for request in lock.requests:
+            fault, end = self._find_cut(request)
+            entered = min((other.enter for other in lock.requests
+                           if other.client.header.bus != request.client.header.bus
+                           and other.enter > request.enter and not (other.mode and request.mode)),
+                          default=NEVER)
+            if entered > end:
+                continue
+            margin = entered - request.lost
+            self.power['margins'] += 1
+            self.margins.append((fault.detail, margin / 1e9))
+            late = self.story.late((request.lost - MARGIN) / 1e9, request.lost / 1e9)
+            if margin < MARGIN - late * 1e9:
+                self.report('margin', request.lost, entered,
+                            f'it was lost {margin / 1e9:.3f} s before the grant to another host', request)
+
+    def _find_cut(self, request):
+        """The fault by which the host of a lock was cut off when it was lost, if its client could be notified in
+        time."""
+        faults = [(fault, end) for fault, end in self.story.faults
+                  if fault.subject in (0, request.client.header.bus)]
+        lost = request.lost
+        if not any(fault.time < lost and end > lost - MARGIN for fault, end in faults
+                   if fault.name in (Fault.STALL, Fault.KILL, Fault.STOP_SERVICE)):
+            for fault, end in faults:
+                if fault.name == Fault.CUT_OFF and fault.time <= lost <= end:
+                    return fault, end
+        return None, 0
 
     # ---- a lock that is requested and not held
 
@@ -351,7 +389,7 @@ class Checker:
             power['service_kills'] += 1
             power['service_kills_at_call'] += bool(record.flags & FLAG_KILL)
             power['service_kills_before_send'] += record.position != 0
-        elif record.kind == Kind.FAULT and record.name != Fault.STALL:
+        elif record.kind == Kind.FAULT and record.name not in (Fault.STALL, Fault.CUT_OFF):
             power['faults'] += 1
             power['partitions'] += record.name == Fault.PARTITION
             power['kills'] += record.name == Fault.KILL
@@ -457,9 +495,9 @@ def later(a, b, field):
     return b if a is None or getattr(b, field) > getattr(a, field) else a
 
 
-def check_directory(directory, patience, is_activatable, is_cluster):
+def check_directory(directory, patience, is_activatable, is_cluster, late=None):
     """The checker of a storm with these files; `patience` in seconds."""
-    return Checker(Story(read_directory(directory), int(patience * 1e9), is_activatable, is_cluster))
+    return Checker(Story(read_directory(directory), int(patience * 1e9), is_activatable, is_cluster, late))
 
 
 def main():

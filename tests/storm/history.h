@@ -90,6 +90,8 @@ typedef enum {
     HISTORY_FAULT_KILL,
     HISTORY_FAULT_STOP,
     HISTORY_FAULT_STOP_SERVICE, /* weblocksd can't notify its clients */
+    HISTORY_FAULT_CUT_OFF,      /* during another fault: certainly, no server that has a leader gets
+                                 * anything from the host; detail: the time-out of its session in s */
 } HistoryFault;
 
 /* Of HISTORY_LEFT: detail is the number found, token the number that is right. */

@@ -80,6 +80,7 @@ class Fault(enum.IntEnum):
     KILL = 2
     STOP = 3
     STOP_SERVICE = 4
+    CUT_OFF = 5
 
 
 class Left(enum.IntEnum):

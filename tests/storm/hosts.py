@@ -9,6 +9,7 @@ of several lanes overlap, except that one fault of the servers ends before the n
 does then is not ours to test. In some rounds there is a single lane, of faults by which no lock may be lost."""
 
 import collections
+import contextlib
 import heapq
 import os
 import random
@@ -18,7 +19,7 @@ import time
 
 from buses import FACTOR, PATIENCE
 from clusterhosts import BUCKET, Host
-from ensemble import Ensemble, Network, why_no_networks, why_no_servers
+from ensemble import SYNC_TICKS, TICK_MS, Ensemble, Network, why_no_networks, why_no_servers
 from harness import Client, wait_for
 from lateness import Lateness
 from processes import ClientProcess
@@ -26,10 +27,6 @@ from history import FLAG_KILL, Fault, Kind, Log
 from supervisor import StormError
 
 SERVERS = 3
-# How long anything may take while there is no fault, and some seconds after one.
-TIME_LIMIT = 30.0 * FACTOR
-# Seconds between the end of a fault and the next of its lane.
-CALM = {Fault.PARTITION: (0.2, 2), Fault.KILL: (0.5, 4), Fault.STOP: (1, 10), None: (0.2, 2)}
 # For so long after a fault of a host has ended, another one may cost it locks that each alone would not.
 RECOVERY = {Fault.PARTITION: 10.0, Fault.KILL: 3.0, Fault.STOP: 10.0, Fault.STOP_SERVICE: 10.0}
 # Faults that are longer end the lease of a host that they cut off, and some of them its session.
@@ -60,6 +57,17 @@ class HostView:
 
 class HostsStorm:
     """One round. `options` are those of storm.py; `directory` is for the files."""
+
+    # Of the servers.
+    sync_ticks = SYNC_TICKS
+    tick_ms = TICK_MS
+    # Of the hosts, in turns.
+    session_timeouts = (15,)
+    # How long anything may take while there is no fault, and some seconds after one.
+    time_limit = 30.0 * FACTOR
+    # Seconds between the end of a fault and the next of its lane.
+    calm = {Fault.PARTITION: (0.2, 2), Fault.KILL: (0.5, 4), Fault.STOP: (1, 10), None: (0.2, 2)}
+    client_options = ()
 
     # What storm.py asks of a storm on one host.
     small = None
@@ -95,13 +103,14 @@ class HostsStorm:
         return False
 
     def patience(self):
-        return TIME_LIMIT + self.lateness.worst(60)
+        return self.time_limit + self.lateness.worst(60)
 
     # ---- clients
 
-    def start_client(self, slot):
+    def start_client(self, slot, *options):
         self.count += 1
-        client = ClientProcess(self.views[slot % len(self.views)], self.count, slot)
+        client = ClientProcess(self.views[slot % len(self.views)], self.count, slot,
+                               ['--bucket=' + BUCKET, *(options or self.client_options)])
         self.clients[slot] = client
         self.selector.register(client.pidfd, selectors.EVENT_READ, client)
         self.selector.register(client.output, selectors.EVENT_READ, client)
@@ -111,6 +120,9 @@ class HostsStorm:
         self.selector.unregister(client.output)
         client.reap()
         del self.clients[client.slot]
+
+    def restart_client(self, slot):
+        self.start_client(slot)
 
     def watch_clients(self, until, restarts=True):
         """Starts those again that end, and kills some, until then."""
@@ -125,7 +137,7 @@ class HostsStorm:
                 else:
                     self.end_client(client)
                     if restarts:
-                        self.start_client(client.slot)
+                        self.restart_client(client.slot)
             if time.monotonic() >= next_kill:
                 next_kill += self.random.expovariate(self.options.kill_clients)
                 if self.clients and restarts:
@@ -141,24 +153,43 @@ class HostsStorm:
         hosts = range(len(self.hosts) + 1) if number == 0 else (0, number)
         return self.recovered(hosts) > time.monotonic()
 
-    def during(self, kind, name, seconds, begin, end, number=0, may_lose=False):
-        """A fault of a host (0: of all) for so long."""
+    @contextlib.contextmanager
+    def noted(self, kind, number=0, flags=0, detail=0):
+        """The records of a fault of a host (0: of all)."""
         self.n_faults += 1
         fault = self.n_faults
-        self.watched[f'{kind.name.split("_")[0].lower()}_{name}'] += 1
-        if kind == Fault.PARTITION and seconds > LONG[0]:
-            self.watched['partitions_long'] += 1
-        flags = FLAG_KILL if may_lose or self.may_lose(number) else 0
-        self.log.note(Kind.FAULT, request=fault, subject=number, name=kind, flags=flags)
-        entry = [number, float('inf')]
-        self.ends.append(entry)
+        self.log.note(Kind.FAULT, request=fault, subject=number, name=kind, flags=flags, detail=detail)
         try:
-            begin()
-            yield seconds
+            yield
         finally:
-            end()
-            entry[1] = time.monotonic() + RECOVERY[kind]
             self.log.note(Kind.FAULT_END, request=fault, subject=number)
+
+    @contextlib.contextmanager
+    def fault(self, kind, name, number=0, may_lose=False):
+        self.watched[f'{kind.name.split("_")[0].lower()}_{name}'] += 1
+        flags = FLAG_KILL if may_lose or self.may_lose(number) else 0
+        begin, entry = time.monotonic(), [number, float('inf')]
+        self.ends.append(entry)
+        with self.noted(kind, number, flags):
+            try:
+                yield
+            finally:
+                now = time.monotonic()
+                entry[1] = now + RECOVERY[kind]
+                self.watched['partitions_long'] += kind == Fault.PARTITION and now - begin > LONG[0]
+
+    def during(self, kind, name, seconds, begin, end, number=0, may_lose=False):
+        """A fault for so long."""
+        with self.fault(kind, name, number, may_lose):
+            try:
+                begin()
+                yield seconds
+            finally:
+                end()
+
+    def cut_off_for_certain(self, number):
+        """From after the beginning of a fault until before its end."""
+        return self.noted(Fault.CUT_OFF, number, detail=self.hosts[number - 1].timeout)
 
     def choose_host(self):
         """Its number, and one whose processes run: if nothing may be lost, that which has had no fault for
@@ -188,9 +219,13 @@ class HostsStorm:
 
     def cut_off(self):
         number, host = self.choose_host()
-        yield from self.during(Fault.PARTITION, 'host', self.lasting(),
-                               lambda: self.network.cut_off(host.place), self.network.restore,
-                               number, True)
+        with self.fault(Fault.PARTITION, 'host', number, True):
+            try:
+                self.network.cut_off(host.place)
+                with self.cut_off_for_certain(number):
+                    yield self.lasting()
+            finally:
+                self.network.restore()
 
     def cut_from_server(self):
         number, host, server = self.choose_link()
@@ -302,7 +337,7 @@ class HostsStorm:
         """It, and until all servers serve again."""
         self.has_server_fault = True
         yield from fault
-        deadline = time.monotonic() + TIME_LIMIT
+        deadline = time.monotonic() + self.time_limit
         while not all(server.mode() for server in self.ensemble.servers):
             if time.monotonic() > deadline:
                 raise StormError(f'the servers do not serve again:\n{self.report()}')
@@ -314,7 +349,7 @@ class HostsStorm:
         server_faults = (self.cut_servers, self.kill_server, self.kill_leader, self.kill_majority,
                          self.stop_server)
         while True:
-            yield self.random.uniform(*CALM[kind])
+            yield self.random.uniform(*self.calm[kind])
             self.check_processes()
             fault = self.random.choices(list(faults), faults.values())[0]
             if fault not in server_faults:
@@ -340,13 +375,15 @@ class HostsStorm:
     def run_lanes(self, end):
         lanes = self.lanes()
         due = [(time.monotonic(), i) for i in range(len(lanes))]
-        while due[0][0] < end:
-            when, i = due[0]
-            self.watch_clients(when)
-            heapq.heapreplace(due, (time.monotonic() + next(lanes[i]), i))
-        self.watch_clients(end)
-        for lane in lanes:
-            lane.close()
+        try:
+            while due[0][0] < end:
+                when, i = due[0]
+                self.watch_clients(when)
+                heapq.heapreplace(due, (time.monotonic() + next(lanes[i]), i))
+            self.watch_clients(end)
+        finally:
+            for lane in lanes:
+                lane.close()
 
     def note_stalls(self):
         for begin, end in self.lateness.stalls(STALL):
@@ -361,10 +398,11 @@ class HostsStorm:
         if why:
             raise StormError(f'a storm of hosts {why}')
         self.network.__enter__()
-        self.ensemble = Ensemble(SERVERS, self.network)
+        self.ensemble = Ensemble(SERVERS, self.network, self.sync_ticks, self.tick_ms)
         self.ensemble.__enter__()
         for i in range(self.options.hosts):
-            host = Host(f'host{i + 1}', self.network.add(), self.ensemble.addresses)
+            host = Host(f'host{i + 1}', self.network.add(), self.ensemble.addresses,
+                        self.session_timeouts[i % len(self.session_timeouts)])
             self.hosts.append(host)
             self.views.append(HostView(self, i + 1, host.start()))
         self.log.note(Kind.SERVICE_READY)
@@ -376,8 +414,8 @@ class HostsStorm:
             client = Client(host.bus.address)
             ids = [client.request(f'storm-{i}', BUCKET) for i in range(8)]
             try:
-                wait_for(lambda: all(token or client.granted(id_) for id_, token in ids), TIME_LIMIT,
-                         'all locks')
+                wait_for(lambda: all(token or client.granted(id_) for id_, token in ids),
+                         self.time_limit, 'all locks')
             except TimeoutError as error:
                 raise StormError(f'{host.name} does not get all locks {when}: {error}\n'
                                  f'{self.report()}') from None

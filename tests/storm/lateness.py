@@ -49,6 +49,10 @@ class Lateness:
         return max((sum(length for woken, length in self._lates if at - window < woken <= at)
                     for at, _ in self._lates), default=0.0)
 
+    def between(self, begin, end):
+        """The sum of delays in a part of the time from `begin` to `end`."""
+        return sum(length for woken, length in self._lates if woken > begin and woken - length < end)
+
     def stalls(self, least):
         """The single delays of at least this length: (begin, end) of each."""
         return [(at - length, at) for at, length in self._lates if length >= least]

@@ -21,25 +21,24 @@ OTHER_UID = 65534
 class ClientProcess:
     """One storm-client. Its creator polls `pidfd` and `output`."""
 
-    def __init__(self, storm, number, slot):
+    def __init__(self, storm, number, slot, options=()):
         self.storm = storm
         self.number = number
         self.slot = slot
         self.settled = 0
+        self.is_inside = False  # with --keep
         self.stopped = False
         self.path = os.path.join(storm.directory, f'client-{number}.log')
         argv = [storm.program('storm-client'), f'--address={storm.bus.address}',
                 f'--directory={storm.directory}', f'--number={number}',
                 f'--bus={storm.bus_number}',
-                f'--seed={(storm.seed * 1000003 + number) & 0x7fffffff}']
+                f'--seed={(storm.seed * 1000003 + number) & 0x7fffffff}', *options]
         if storm.options.steal:
             argv.append('--steal')
         if storm.options.full:
             argv.append('--may-be-refused')
         if storm.is_other(slot):
             argv.append(f'--uid={OTHER_UID}')
-        if storm.options.hosts:
-            argv.append('--bucket=cluster:farm')
         storm.log.note(Kind.SPAWN, subject=number)
         # The client itself requests to be killed with its parent: a preexec_fn would slow down
         # each start.
@@ -60,6 +59,8 @@ class ClientProcess:
         for line in os.read(self.output, 4096).decode().splitlines():
             if line.startswith('quiet '):
                 self.settled = int(line.split()[1])
+            elif line == 'inside':
+                self.is_inside = True
 
     def kill(self):
         self.storm.log.note(Kind.KILL, subject=self.number)

@@ -6,7 +6,10 @@
  *
  * Its standard input has the commands `pause N`, `go` and `end`. While it is paused it starts and
  * ends nothing; it prints `quiet N` when no operation is in progress any more. Then `steal and
- * exit` makes it steal what it doesn't have, and exit before the reply. */
+ * exit` makes it steal what it doesn't have, and exit before the reply.
+ *
+ * With --keep it only requests that lock, prints `inside` when it is granted, and holds it until it
+ * is lost. */
 
 #include "tests/storm/resource.h"
 
@@ -94,6 +97,9 @@ static int bus;
 static int seed;
 static int uid = -1;
 static char *bucket;
+static int n_names = HISTORY_N_NAMES;
+static int rest_ms = 4;
+static int kept = -1;
 static gboolean has_steals, may_be_refused;
 
 static const GOptionEntry options[] = {
@@ -104,6 +110,9 @@ static const GOptionEntry options[] = {
     {"seed", 0, 0, G_OPTION_ARG_INT, &seed, "Of what it does", "N"},
     {"uid", 0, 0, G_OPTION_ARG_INT, &uid, "User to connect as", "UID"},
     {"bucket", 0, 0, G_OPTION_ARG_STRING, &bucket, "Of a cluster, without queries", "NAME"},
+    {"names", 0, 0, G_OPTION_ARG_INT, &n_names, "How many it uses", "N"},
+    {"rest", 0, 0, G_OPTION_ARG_INT, &rest_ms, "At most between two operations", "MS"},
+    {"keep", 0, 0, G_OPTION_ARG_INT, &kept, "This lock only", "N"},
     {"steal", 0, 0, G_OPTION_ARG_NONE, &has_steals, "Steals too", NULL},
     {"may-be-refused", 0, 0, G_OPTION_ARG_NONE, &may_be_refused, "For lack of space", NULL},
     {NULL, 0, 0, 0, NULL, NULL, NULL},
@@ -348,7 +357,7 @@ static void
 actor_rest(Actor *self)
 {
     self->state = ACTOR_IDLE;
-    actor_wait(self, (guint)g_rand_int_range(self->client->random, 0, 4), on_actor_next);
+    actor_wait(self, (guint)g_rand_int_range(self->client->random, 0, rest_ms), on_actor_next);
     settle(self->client);
 }
 
@@ -445,6 +454,10 @@ actor_enter(Actor *self, WebLocksLock *lock)
         record.outcome = written ? HISTORY_OK : HISTORY_REFUSED;
         note(self->client, record);
     }
+    if (kept >= 0) {
+        puts("inside");
+        fflush(stdout);
+    }
     on_ask_oracle(self);
     settle(self->client);
 }
@@ -500,6 +513,22 @@ name_is_used(Client *self, guint name)
     return FALSE;
 }
 
+static void
+actor_keep(Actor *self)
+{
+    char text[16];
+
+    self->is_exclusive = self->waits = TRUE;
+    self->hold_ms = G_MAXUINT;
+    self->state = ACTOR_ASKING;
+    self->name = (guint)kept;
+    self->request = ++self->client->n_requests;
+    lock_name(self->name, text);
+    note_actor(self, HISTORY_REQUEST, HISTORY_OK);
+    web_locks_manager_request_async(manager_of(self->client, self->name), text, NULL, NULL,
+                                    on_requested, self);
+}
+
 /* The options of a request, for the library and for the record. */
 static WebLocksOptions *
 choose_options(Actor *self, HistoryRecord *record)
@@ -544,7 +573,7 @@ actor_ask(Actor *self)
     char text[16];
 
     do
-        self->name = (guint)g_rand_int_range(client->random, 0, HISTORY_N_NAMES);
+        self->name = (guint)g_rand_int_range(client->random, 0, n_names);
     while (name_is_used(client, self->name));
     chosen = choose_options(self, &record);
     self->hold_ms = chance(client, 500)   ? 0
@@ -628,7 +657,9 @@ actor_next(Actor *self)
         return;
     if (history_log_get_free(client->log) < MIN_FREE)
         client_exit(client, 0);
-    if (chance(client, BURST_PERMILL)) {
+    if (kept >= 0) {
+        actor_keep(self);
+    } else if (chance(client, BURST_PERMILL)) {
         client_burst(client);
     } else if (chance(client, 60)) {
         query_bucket(client, (guint)g_rand_int_range(client->random, 0, N_BUCKETS));
@@ -776,7 +807,7 @@ main(int argc, char **argv)
         return 1;
     }
     g_unix_fd_add(STDIN_FILENO, G_IO_IN | G_IO_HUP, on_input, &client);
-    for (guint i = 0; i < N_ACTORS; i++) {
+    for (guint i = 0; i < (kept >= 0 ? 1 : N_ACTORS); i++) {
         client.actors[i].client = &client;
         actor_rest(&client.actors[i]);
     }

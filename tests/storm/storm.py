@@ -25,6 +25,7 @@ from checker import check_directory
 ROUND_SECONDS = 20
 # Some faults of a cluster take this long.
 HOSTS_ROUND_SECONDS = 120
+TICKS_ROUND_SECONDS = 300
 # A storm with too few events is extended at most this number of times.
 EXTENSIONS = 3
 
@@ -44,7 +45,7 @@ def parse_arguments(argv=None):
     parser.add_argument('--service', help='another weblocksd')
     parser.add_argument('--service-option', action='append', default=[], dest='service_options')
     parser.add_argument('--fault', help='one of tests/faults')
-    parser.add_argument('--clients', type=int, help='16, or 8 for each host')
+    parser.add_argument('--clients', type=int, help='16, or 8 for each host, or 2 with --ticks')
     parser.add_argument('--kill-service', type=float, default=2.0, metavar='PER_SECOND')
     parser.add_argument('--kill-clients', type=float, metavar='PER_SECOND')
     parser.add_argument('--stop', type=float, default=5.0, metavar='PER_SECOND')
@@ -56,6 +57,9 @@ def parse_arguments(argv=None):
                              'unshare --mount')
     parser.add_argument('--hosts', type=int, default=0, metavar='N',
                         help='a cluster of so many hosts; needs root and ZooKeeper')
+    parser.add_argument('--ticks', type=int, default=0, metavar='MS',
+                        help='of the servers, which users have: hosts are idle, and cut off with a server')
+    parser.add_argument('--gateway', help='another weblocks-clusterd')
     parser.add_argument('--kill-majority', action='store_true',
                         help='of the servers of a cluster, too')
     parser.add_argument('--one-user', action='store_false', dest='two_users')
@@ -74,14 +78,15 @@ def complete(options):
         program = f'tests/faults/weblocksd-{options.fault}' if options.fault else 'service/weblocksd'
         options.service = os.path.join(options.build, program)
     if options.clients is None:
-        options.clients = 8 * options.hosts or 16
+        options.clients = (2 if options.ticks else 8) * options.hosts or 16
     if options.kill_clients is None:
-        options.kill_clients = 1.0 if options.hosts else 20.0
+        options.kill_clients = 0.05 if options.ticks else 1.0 if options.hosts else 20.0
     if options.round_seconds is None:
-        options.round_seconds = HOSTS_ROUND_SECONDS if options.hosts else ROUND_SECONDS
+        options.round_seconds = (TICKS_ROUND_SECONDS if options.ticks else
+                                 HOSTS_ROUND_SECONDS if options.hosts else ROUND_SECONDS)
     options.round_seconds = min(options.round_seconds, options.seconds)
     if options.hosts:
-        os.environ.update(WEBLOCKSD=options.service, WEBLOCKS_CLUSTERD=os.path.join(
+        os.environ.update(WEBLOCKSD=options.service, WEBLOCKS_CLUSTERD=options.gateway or os.path.join(
             options.build, 'cluster', 'weblocks-clusterd'))
     os.environ.setdefault('WEBLOCKS_BROKER_LAUNCHER',
                           os.path.join(options.build, 'tests', 'lib', 'broker-launcher'))
@@ -91,6 +96,9 @@ def complete(options):
 def needs(options, seconds):
     """How often a storm of that length has to hit what, to have shown something: far less than it
     does on an idle machine."""
+    if options.ticks:
+        return {'n_grants': seconds, 'hand_overs': seconds / 10, 'margins': seconds / 100,
+                'partitions': seconds / 100, 'kills': seconds / 60}
     if options.hosts:
         # 200 in an hour.
         return {'n_grants': 5 * seconds, 'hand_overs': seconds,
@@ -131,15 +139,17 @@ class Outcome:
         self.report = ''
         self.directory = None
         self.power = {}
+        self.margins = []
         self.seconds = 0.0
         self.rounds = 0
         self.seed = None
 
-    def add(self, verdict, report, seconds, power):
+    def add(self, verdict, report, seconds, checker):
         self.verdict, self.report = verdict, report
         self.seconds += seconds
         self.rounds += 1
-        for name, number in power.items():
+        self.margins += checker.margins
+        for name, number in checker.power.items():
             self.count(name, number)
         self.count('violations', report.count('VIOLATION of'))
 
@@ -154,13 +164,18 @@ class Outcome:
             lines.append(f'{name:28} {number}' + (f', at least {needed}' if needed else ''))
             if number < needed:
                 missing.append(name)
+        for timeout in sorted({timeout for timeout, _ in self.margins}):
+            margins = [margin for each, margin in self.margins if each == timeout]
+            lines.append(f'session of {timeout} s: lost {min(margins):.2f} s or more before the grant')
         lines.append(f'too few: {", ".join(missing)}' if missing else 'enough of everything')
         return '\n'.join(lines)
 
 
 def run_storm(options, say=print):
     """Runs rounds until the time is over, or one fails. Returns an Outcome."""
-    if options.hosts:
+    if options.ticks:
+        from ticks import TicksStorm as Storm
+    elif options.hosts:
         from hosts import HostsStorm as Storm
     else:
         from supervisor import Storm
@@ -179,7 +194,8 @@ def run_storm(options, say=print):
         storm.run()
         taken = time.monotonic() - begin
         left = {name: int(number - outcome.power.get(name, 0)) for name, number in total.items()}
-        checker = check_directory(directory, storm.patience(), options.activation, options.hosts > 0)
+        checker = check_directory(directory, storm.patience(), options.activation, options.hosts > 0,
+                                  storm.lateness.between)
         checker.power.update(storm.watched)
         if storm.small is not None:
             checker.power['starts_while_full'] += storm.starts_while_full
@@ -188,7 +204,7 @@ def run_storm(options, say=print):
         if report:
             verdict = 'violation'
         report = '\n'.join([*report, str(checker), *missing])
-        outcome.add(verdict, report, options.round_seconds, checker.power)
+        outcome.add(verdict, report, options.round_seconds, checker)
         so_far = verdict if outcome.seconds >= options.seconds else verdict.replace('void', 'pass')
         say(f'round {outcome.rounds} (seed {seed}, {options.bus}): {so_far}, '
             f'{taken:.1f} s and {time.monotonic() - begin - taken:.1f} s for checking, '

@@ -9,12 +9,21 @@ import unittest
 
 import storm
 from buses import environment
+from ensemble import why_no_networks, why_no_servers
 from tap import diagnostic, main
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 # Repeats a failure. By default each run has another seed.
 SEED = os.environ.get('WEBLOCKS_TEST_SEED')
+
+
+def why_no_cluster():
+    """Returns why there can be no storm of hosts; '' if there can."""
+    program = os.path.join(environment('WEBLOCKS_BUILD'), 'cluster', 'weblocks-clusterd')
+    if not os.path.exists(program):
+        return 'needs weblocks-clusterd: -Dcluster=enabled'
+    return why_no_servers() or why_no_networks()
 
 
 class StormCase(unittest.TestCase):
@@ -36,4 +45,4 @@ class StormCase(unittest.TestCase):
         shutil.rmtree(directory, ignore_errors=True)
 
 
-__all__ = ['HERE', 'StormCase', 'diagnostic', 'main', 'storm']
+__all__ = ['HERE', 'StormCase', 'diagnostic', 'main', 'storm', 'why_no_cluster']

@@ -242,10 +242,12 @@ class Lock:
 
 class Story:
     """`logs` are a header and records for each process. `patience` is the time limit of the service in ns. In a
-    cluster each bus is another host."""
+    cluster each bus is another host. `late`, if not None, is a function of two times in s: how late the machine has
+    run processes in between."""
 
-    def __init__(self, logs, patience, is_activatable=False, is_cluster=False):
+    def __init__(self, logs, patience, is_activatable=False, is_cluster=False, late=None):
         self.patience = patience
+        self.late = late or (lambda begin, end: 0)
         self.is_activatable = is_activatable
         self.is_cluster = is_cluster
         # The supervisor records some events later, with the time at which they happened.

@@ -17,7 +17,7 @@ one ends with `lock N`.
 
 If it begins with `cluster`, A and B are on host 1, C and D on host 2, and there are
 
-    S fault N HOST [loses] [partition|killed|stopped]   S fault-end N
+    S fault N HOST [loses] [partition|killed|stopped|cut-off]   S fault-end N
 """
 
 import unittest
@@ -36,6 +36,9 @@ WRITERS = 'SABCDEF'
 # The service runs from the start.
 UP = '0 S service-ready; '
 CLUSTER = 'cluster; ' + UP
+# A's host is cut off, and A loses the lock.
+A_CUT_OFF = CLUSTER + ('1 A request 1; 2 A enter 1 10; 3 S fault 1 1 loses partition; 4 S fault 2 1 cut-off; '
+                       '5 C request 1; 5000 A lost 1 gone; ')
 # A waits behind B, is listed as waiting, and is granted.
 A_BEHIND_B = UP + ('1 B request 1; 2 B enter 1 10; 3 A request 1; 4 A query 1; 4 A row 1 B held token 10; '
                    '4 A row 1 A pending position 1; 5 A rows 1; ')
@@ -48,7 +51,8 @@ FIELDS = {
     **dict.fromkeys(('kill', 'reaped', 'stop', 'continue', 'unsettled'), 'subject'),
 }
 FLAGS = {'if': FLAG_IF_AVAILABLE, 'steal': FLAG_STEAL, 'held': FLAG_HELD, 'loses': FLAG_KILL}
-FAULTS = {'partition': Fault.PARTITION, 'killed': Fault.KILL, 'stopped': Fault.STOP_SERVICE}
+FAULTS = {'partition': Fault.PARTITION, 'killed': Fault.KILL, 'stopped': Fault.STOP_SERVICE,
+          'cut-off': Fault.CUT_OFF}
 PAIRS = {'timeout': 'detail', 'token': 'token', 'position': 'position', 'lock': 'name', 'host': 'subject'}
 
 # The name, the violated checks, the history.
@@ -449,6 +453,23 @@ CASES = [
      CLUSTER + '1 A request 1; 2 A enter 1 10; 3 S fault 1 0 loses; 4 S fault-end 1; 20000 A lost 1 gone'),
     ('cluster/lost-long-after', 'not-lost',
      CLUSTER + '1 A request 1; 2 A enter 1 10; 3 S fault 1 0 loses; 4 S fault-end 1; 40000 A lost 1 gone'),
+    ('cluster/lost-long-before-the-grant', '',
+     A_CUT_OFF + '7000 C enter 1 11; 7001 C leave 1; 7002 C release 1; 7003 S fault-end 2'),
+    ('cluster/lost-just-before-the-grant', 'margin',
+     A_CUT_OFF + '6999 C enter 1 11; 7001 C leave 1; 7002 C release 1; 7003 S fault-end 2'),
+    ('cluster/lost-after-the-grant', 'exclusion margin',
+     A_CUT_OFF + '4999 C enter 1 11; 7001 C leave 1; 7002 C release 1; 7003 S fault-end 2'),
+    ('cluster/lost-just-before-a-grant-by-the-host-itself', '',
+     A_CUT_OFF + '5001 S fault-end 2; 5002 C enter 1 11; 7001 C leave 1; 7002 C release 1'),
+    ('cluster/lost-just-before-the-grant-to-the-same-host', '',
+     A_CUT_OFF + '5001 B request 1; 5002 B enter 1 11; 5003 B leave 1; 5004 B release 1; 7004 C enter 1 12; '
+     '7005 C leave 1; 7006 C release 1; 7007 S fault-end 2'),
+    ('cluster/lost-when-the-service-had-been-killed', '',
+     A_CUT_OFF + '4000 S fault 3 1 killed; 4000 S service-kill host 1; 4001 S fault-end 3; 6999 C enter 1 11; '
+     '7001 C leave 1; 7002 C release 1; 7003 S fault-end 2'),
+    ('cluster/lost-long-after-the-service-had-been-killed', 'margin',
+     A_CUT_OFF + '2000 S fault 3 1 killed; 2000 S service-kill host 1; 2001 S fault-end 3; 6999 C enter 1 11; '
+     '7001 C leave 1; 7002 C release 1; 7003 S fault-end 2'),
     ('cluster/lost-without-a-fault', 'not-lost',
      CLUSTER + '1 A request 1; 2 A enter 1 10; 5 A lost 1 gone'),
     ('cluster/lost-by-a-fault-that-loses-nothing', 'not-lost',
@@ -512,7 +533,7 @@ def read_record(text):
     return Record(**fields)
 
 
-def judge(text):
+def judge(text, late=None):
     """The checker's opinion with a patience of one second."""
     is_cluster = text.startswith('cluster; ')
     records = [read_record(line) for line in text.removeprefix('cluster; ').split('; ')]
@@ -521,7 +542,7 @@ def judge(text):
         header = Header(magic=MAGIC, client=number, principal=PRINCIPAL + (number >= 5),
                         bus=(number + 1) // 2 if is_cluster else 0, pid=0, unique=number, has_unique=1, seed=0)
         logs.append((header, [record for record in records if record.client == number]))
-    return Checker(Story(logs, 1000 * MS, is_cluster=is_cluster))
+    return Checker(Story(logs, 1000 * MS, is_cluster=is_cluster, late=late))
 
 
 class Cases(unittest.TestCase):
@@ -557,6 +578,12 @@ class Cases(unittest.TestCase):
             '13 C leave 1; 14 C release 1',
             service_kills=1, service_kills_with_held=1, service_kills_with_waiting=0, held_over_kills=1,
             granted_after_kills=0, faults=2, partitions=1, kills=1, hand_overs=1)
+
+    def test_late(self):
+        """A machine that runs processes late by so much when a lock is lost."""
+        text = A_CUT_OFF + '6950 C enter 1 11; 7001 C leave 1; 7002 C release 1; 7003 S fault-end 2'
+        self.assertEqual({}, judge(text, lambda begin, end: 0.1).violations)
+        self.assertEqual({'margin'}, set(judge(text, lambda begin, end: 0.1 if begin > 6 else 0.0).violations))
 
     def test_void(self):
         checker = Checker(Story([], 1))

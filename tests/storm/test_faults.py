@@ -7,19 +7,30 @@ One fault is missing here, that tokens are not stored. They start from the clock
 that is set back, which a storm does not do; tests/state tests it.
 """
 
-from stormcase import StormCase, diagnostic, main
+import os
+import unittest
+
+from buses import TEST_ALL, environment
+from ensemble import DOCUMENTED_TICK_MS
+from stormcase import StormCase, diagnostic, main, why_no_cluster
 
 # The time limit; mostly it takes some seconds. A busy machine takes more rounds, which do little each.
 SECONDS = 120
 ROUND = 1
+# With real ticks: sessions have to end in a round.
+TICKS_SECONDS = 900
+TICKS_ROUND = 90
 
 
 class Faults(StormCase):
     """Each fault in the storm that is most likely to reveal it."""
 
     def catch(self, fault, *arguments):
-        outcome = self.run_storm(f'--seconds={SECONDS}', f'--round={ROUND}', f'--fault={fault}',
-                                   *arguments)
+        return self.catch_in_storm(fault, f'--seconds={SECONDS}', f'--round={ROUND}',
+                                   f'--fault={fault}', *arguments)
+
+    def catch_in_storm(self, fault, *arguments):
+        outcome = self.run_storm(*arguments)
         for line in outcome.report.splitlines():
             if line.startswith('VIOLATION'):
                 diagnostic(line)
@@ -64,6 +75,19 @@ class Faults(StormCase):
     def catch_by_watchers(self, fault):
         outcome = self.catch(fault, '--watch', '--kill-service=0', '--quiet-every=0.5')
         self.assertIn('VIOLATION of watched', outcome.report)
+
+
+    if TEST_ALL:
+        @unittest.skipIf(why_no_cluster(), why_no_cluster())
+        def test_lease_of_writes(self):
+            """The rule of an earlier version of the gateway, on hosts that were idle."""
+            gateway = os.path.join(environment('WEBLOCKS_BUILD'), 'tests', 'storm',
+                                   'weblocks-clusterd-lease-of-writes')
+            outcome = self.catch_in_storm(
+                'lease-of-writes', f'--seconds={TICKS_SECONDS}', f'--round={TICKS_ROUND}', '--hosts=5',
+                f'--ticks={DOCUMENTED_TICK_MS}', f'--gateway={gateway}', '--kill-service=0',
+                '--stop=0')
+            self.assertRegex(outcome.report, 'VIOLATION of (margin|exclusion)')
 
 
 class Sums(StormCase):

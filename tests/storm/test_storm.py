@@ -7,9 +7,9 @@ import os
 import re
 import unittest
 
-from stormcase import HERE, StormCase, diagnostic, main
-from buses import environment, full_size
-from ensemble import why_no_networks, why_no_servers
+from stormcase import HERE, StormCase, diagnostic, main, why_no_cluster
+from buses import TEST_ALL, full_size
+from ensemble import DOCUMENTED_TICK_MS
 from smallfs import has_own_mounts, take_own_mounts
 import history
 
@@ -17,6 +17,7 @@ SECONDS = full_size(3, 60)
 # The minimum numbers of events, on a busy machine too.
 LONGER_SECONDS = full_size(6, 60)
 CLUSTER_SECONDS = full_size(6, 120)
+TICKS_SECONDS = full_size(90, 1200)
 
 
 class Storms(StormCase):
@@ -53,23 +54,22 @@ class Storms(StormCase):
         self.assertGreater(outcome.power['starts_while_full'], 0)
 
 
-def why_no_cluster():
-    """Returns why there can be no storm of hosts; '' if there can."""
-    program = os.path.join(environment('WEBLOCKS_BUILD'), 'cluster', 'weblocks-clusterd')
-    if not os.path.exists(program):
-        return 'needs weblocks-clusterd: -Dcluster=enabled'
-    return why_no_servers() or why_no_networks()
-
-
 @unittest.skipIf(why_no_cluster(), why_no_cluster())
 class Clusters(StormCase):
     """Storms of several hosts; separate cases, since they use network namespaces."""
 
-    def test_on_three_hosts(self):
-        outcome = self.run_storm(f'--seconds={CLUSTER_SECONDS}', f'--round={CLUSTER_SECONDS}',
-                                   '--hosts=3', '--clients=9', '--bus=dbus-broker')
+    def weather(self, *arguments):
+        outcome = self.run_storm(*arguments, '--bus=dbus-broker')
         diagnostic(outcome.report if outcome.verdict != 'pass' else outcome.summary())
         self.assertEqual(outcome.verdict, 'pass')
+
+    def test_on_three_hosts(self):
+        self.weather(f'--seconds={CLUSTER_SECONDS}', f'--round={CLUSTER_SECONDS}', '--hosts=3',
+                     '--clients=9')
+
+    if TEST_ALL:
+        def test_with_real_ticks(self):
+            self.weather(f'--seconds={TICKS_SECONDS}', '--hosts=5', f'--ticks={DOCUMENTED_TICK_MS}')
 
 
 class Notes(StormCase):
