@@ -136,6 +136,9 @@ explain_reason(const char *reason)
                           "see weblocks-clusterd(8)")},
         {"older-data", N_("the servers have older data than those that this host has used before; "
                           "see weblocks-clusterd(8)")},
+        {"other-format",
+         N_("the data on the servers are not of the format of this version of weblocks-clusterd; "
+            "see weblocks-clusterd(8)")},
         {"short-sessions",
          N_("the servers only allow sessions that are too short: raise maxSessionTimeout there")},
         {"storage", N_("weblocks-clusterd can't write its state directory")},

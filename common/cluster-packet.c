@@ -120,8 +120,7 @@ read_lease(GVariant *body, ClusterLease *out)
 {
     g_variant_get(body, formats[CLUSTER_PACKET_LEASE], &out->serial, &out->deadline_us, &out->state,
                   &out->reason);
-    return is_state(out->state) && out->deadline_us >= 0 &&
-           out->reason <= CLUSTER_REASON_UNEXPECTED &&
+    return is_state(out->state) && out->deadline_us >= 0 && out->reason <= CLUSTER_REASON_LAST &&
            (out->reason == CLUSTER_REASON_NONE || out->state != CLUSTER_STATE_ACTIVE);
 }
 

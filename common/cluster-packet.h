@@ -84,6 +84,8 @@ typedef enum {
     CLUSTER_REASON_STORAGE = 9,        /* the gateway can't write its state directory */
     CLUSTER_REASON_ADDRESSES = 10,     /* the names of the servers can't be looked up */
     CLUSTER_REASON_UNEXPECTED = 11,    /* an answer of the servers that makes no sense */
+    CLUSTER_REASON_OTHER_FORMAT = 12,  /* the data have another format than this version */
+    CLUSTER_REASON_LAST = CLUSTER_REASON_OTHER_FORMAT,
 } ClusterReason;
 
 typedef enum {

@@ -20,7 +20,7 @@ struct Engine {
     const EngineEvents *events;
     gpointer data;
     char *root;
-    char *host_path; /* this session's node below /hosts; NULL: has not joined */
+    char *host_path; /* this session's node below /sessions; NULL: has not joined */
     const struct ACL_vector *acl;
     EngineSession session;
     EngineState state;
@@ -89,8 +89,11 @@ typedef struct {
 void engine_transaction_begin(EngineTransaction *transaction, guint n);
 void engine_transaction_check(EngineTransaction *transaction, const char *path);
 void engine_transaction_delete(EngineTransaction *transaction, const char *path);
-void engine_transaction_create(
-    EngineTransaction *transaction, Engine *engine, const char *path, const char *text, int mode);
+void engine_transaction_create(EngineTransaction *transaction,
+                               const struct ACL_vector *acl,
+                               const char *path,
+                               const char *text,
+                               int mode);
 /* Returns the number of the part. */
 int engine_transaction_set(EngineTransaction *transaction,
                            const char *path,

@@ -34,6 +34,7 @@ static const char *const result_names[] = {
     [ENGINE_CONNECTION_LOST] = "connection lost",
     [ENGINE_SESSION_LOST] = "session lost",
     [ENGINE_DENIED] = "denied",
+    [ENGINE_OTHER_FORMAT] = "another format",
     [ENGINE_OTHER] = "unexpected",
 };
 

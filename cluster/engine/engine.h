@@ -46,6 +46,7 @@ typedef enum {
     ENGINE_CONNECTION_LOST, /* the outcome is not known */
     ENGINE_SESSION_LOST,    /* the session has ended; the outcome is not known */
     ENGINE_DENIED,          /* the nodes are not accessible with this credential */
+    ENGINE_OTHER_FORMAT,    /* of the data, or hosts of an earlier one are connected */
     ENGINE_OTHER,           /* the nodes are not as they must be, or a bug; logged */
 } EngineResult;
 
@@ -123,12 +124,13 @@ const EngineSession *engine_get_session(const Engine *self);
 /* "address:port" of the server in use; NULL if there is none. Valid until the next call. */
 const char *engine_get_server(const Engine *self);
 
-/* Makes the nodes that everything else needs and the session's node below /hosts. It must have been
- * answered with ENGINE_OK before engine_grant(), engine_steal() and engine_renew() are called; done
- * again, it changes nothing. Reads that are started when it has been answered show everything
- * committed before it. The root's data identifies the data of the ensemble: if `instance` is not
- * NULL and not the same, nothing is made, and the result is ENGINE_BAD_VERSION. OK: `text` is the
- * identification. */
+/* Makes the nodes that everything else needs and the session's node below /sessions. It must have
+ * been answered with ENGINE_OK before engine_grant(), engine_steal() and engine_renew() are called;
+ * done again, it changes nothing. Reads that are started when it has been answered show everything
+ * committed before it. OK: `text` is the identification of the ensemble's data, which the root has.
+ * If `instance` is not NULL and not the same, nothing is made, and the result is
+ * ENGINE_BAD_VERSION; `text` is what the root has, or NULL. OTHER_FORMAT: nothing is made; `text`
+ * says why. */
 void engine_join(
     Engine *self, const char *host, const char *instance, EngineCallback callback, gpointer data);
 

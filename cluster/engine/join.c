@@ -129,31 +129,52 @@ engine_ensure_name(Engine *self,
     make(self, self->root, path, name, ZOO_CONTAINER, on_name_made, ensuring);
 }
 
-/* The steps of joining, each a callback of the one before: the root; its identification, which is
- * written if there is none; the nodes below it; the session's node. If the root is deleted
- * meanwhile, they begin again. */
+/* The data of the root. Format 1 had only the identification, and was without "format 1 ". Gateways
+ * of that format make their nodes in ROOT/hosts. So a host that writes this format replaces that
+ * node by one in which nobody can make nodes, in the same commit: this fails while a host is
+ * connected, and then no earlier gateway can connect any more. The next format does so with
+ * ROOT/sessions. */
+#define FORMAT        2
+#define FORMAT_PREFIX "format "
+
+static const char *const children_of_format[] = {"buckets", "hosts", "sessions", NULL};
+
+/* The steps of joining, each a callback of the one before: the root; its data and its children,
+ * and the format is written if it is an earlier one or none; the nodes below it; the session's
+ * node. If the root is deleted or changed meanwhile, they begin again. */
 typedef struct {
     Engine *engine;
     EngineCallback callback;
     gpointer data;
     char *host_path;
     char *expected;
-    char *instance;
+    guint64 format; /* 0: there are no data */
+    gint32 version; /* of the root */
+    char *instance; /* NULL: not known */
+    gboolean has_hosts;
 } Joining;
 
 static void
-joining_end(Joining *joining, const EngineAnswer *answer, EngineResult result)
+joining_end_with_text(Joining *joining,
+                      const EngineAnswer *answer,
+                      EngineResult result,
+                      const char *text)
 {
-    EngineAnswer what = {
-        .result = result, .sent_us = answer->sent_us, .touched_us = answer->touched_us};
-
-    if (result == ENGINE_OK)
-        what.text = joining->instance;
-    joining->callback(&what, joining->data);
+    joining->callback(&(EngineAnswer){.result = result,
+                                      .sent_us = answer->sent_us,
+                                      .touched_us = answer->touched_us,
+                                      .text = text},
+                      joining->data);
     g_free(joining->host_path);
     g_free(joining->expected);
     g_free(joining->instance);
     g_free(joining);
+}
+
+static void
+joining_end(Joining *joining, const EngineAnswer *answer, EngineResult result)
+{
+    joining_end_with_text(joining, answer, result, joining->instance);
 }
 
 static void make_root(Joining *joining);
@@ -166,7 +187,6 @@ joining_failed(Joining *joining, const EngineAnswer *answer)
         joining_end(joining, answer, answer->result);
         return;
     }
-    g_clear_pointer(&joining->instance, g_free);
     make_root(joining);
 }
 
@@ -198,34 +218,30 @@ on_buckets_made(const EngineAnswer *answer, gpointer data)
 }
 
 static void
-on_identified(Joining *joining, const EngineAnswer *answer)
+make_buckets(Joining *joining)
 {
     g_autofree char *path = g_strconcat(joining->engine->root, "/buckets", NULL);
 
-    if (joining->expected != NULL && !g_str_equal(joining->expected, joining->instance)) {
-        joining_end(joining, answer, ENGINE_BAD_VERSION);
-        return;
-    }
     make(joining->engine, joining->engine->root, path, "", ZOO_PERSISTENT, on_buckets_made,
          joining);
 }
 
-static void on_root_made(const EngineAnswer *answer, gpointer data);
+/* ---- the format */
 
 static void
-on_instance_written(const EngineAnswer *answer, gpointer data)
+on_format_written(const EngineAnswer *answer, gpointer data)
 {
     Joining *joining = data;
 
-    if (answer->result == ENGINE_OK) {
-        on_identified(joining, answer);
-    } else if (answer->result == ENGINE_BAD_VERSION) {
-        /* Another host was first. */
-        g_clear_pointer(&joining->instance, g_free);
-        on_root_made(&(EngineAnswer){.result = ENGINE_OK}, joining);
-    } else {
+    if (answer->result == ENGINE_OK)
+        make_buckets(joining);
+    else if (answer->result == ENGINE_NODE_EXISTS && joining->has_hosts)
+        joining_end_with_text(joining, answer, ENGINE_OTHER_FORMAT,
+                              "hosts with an earlier version are connected");
+    else if (answer->result == ENGINE_NODE_EXISTS || answer->result == ENGINE_BAD_VERSION)
+        make_root(joining); /* another host was first */
+    else
         joining_failed(joining, answer);
-    }
 }
 
 static char *
@@ -239,22 +255,83 @@ new_instance(void)
 }
 
 static void
-on_root_read(const EngineAnswer *answer, gpointer data)
+write_format(Joining *joining)
+{
+    Engine *engine = joining->engine;
+    struct ACL nothing_is_made = {.perms = ZOO_PERM_READ, .id = engine->acl->data[0].id};
+    const struct ACL_vector acl = {.count = 1, .data = &nothing_is_made};
+    g_autofree char *hosts = g_strconcat(engine->root, "/hosts", NULL);
+    g_autofree char *text = NULL;
+    EngineTransaction transaction;
+
+    if (joining->instance == NULL)
+        joining->instance = new_instance();
+    text = g_strdup_printf(FORMAT_PREFIX "%d %s", FORMAT, joining->instance);
+    engine_transaction_begin(&transaction, 3);
+    engine_transaction_set(&transaction, engine->root, text, joining->version);
+    if (joining->has_hosts)
+        engine_transaction_delete(&transaction, hosts);
+    engine_transaction_create(&transaction, &acl, hosts, "", ZOO_PERSISTENT);
+    engine_transaction_send(&transaction, engine, on_format_written, joining);
+}
+
+static const char *
+find_unknown(const char *const *children)
+{
+    for (; *children != NULL; children++)
+        if (!g_strv_contains(children_of_format, *children))
+            return *children;
+    return NULL;
+}
+
+static void
+on_root_listed(const EngineAnswer *answer, gpointer data)
 {
     Joining *joining = data;
+    const char *unknown;
+    g_autofree char *text = NULL;
 
     if (answer->result != ENGINE_OK) {
         joining_failed(joining, answer);
-    } else if (answer->text[0] != '\0') {
-        joining->instance = g_strdup(answer->text);
-        on_identified(joining, answer);
-    } else if (joining->expected != NULL) {
-        joining_end(joining, answer, ENGINE_BAD_VERSION);
-    } else {
-        joining->instance = new_instance();
-        engine_request_set(joining->engine, joining->engine->root, joining->instance,
-                           answer->version, on_instance_written, joining);
+        return;
     }
+    unknown = find_unknown(answer->children);
+    if (joining->format > FORMAT)
+        text =
+            g_strdup_printf("the format is %" G_GUINT64_FORMAT ", and that of this version is %d",
+                            joining->format, FORMAT);
+    else if (unknown != NULL)
+        text = g_strdup_printf("there is a node '%s', which this version does not know", unknown);
+    joining->has_hosts = g_strv_contains(answer->children, "hosts");
+    if (text != NULL)
+        joining_end_with_text(joining, answer, ENGINE_OTHER_FORMAT, text);
+    else if (joining->expected != NULL && g_strcmp0(joining->expected, joining->instance) != 0)
+        joining_end(joining, answer, ENGINE_BAD_VERSION);
+    else if (joining->format < FORMAT)
+        write_format(joining);
+    else
+        make_buckets(joining);
+}
+
+static void
+on_root_read(const EngineAnswer *answer, gpointer data)
+{
+    Joining *joining = data;
+    const char *id = answer->text;
+    char *end;
+
+    if (answer->result != ENGINE_OK) {
+        joining_failed(joining, answer);
+        return;
+    }
+    joining->version = answer->version;
+    joining->format = id[0] != '\0' ? 1 : 0;
+    if (g_str_has_prefix(id, FORMAT_PREFIX)) {
+        joining->format = g_ascii_strtoull(id + strlen(FORMAT_PREFIX), &end, 10);
+        id = *end == ' ' ? end + 1 : end;
+    }
+    joining->instance = id[0] != '\0' ? g_strdup(id) : NULL;
+    engine_list(joining->engine, joining->engine->root, FALSE, on_root_listed, joining);
 }
 
 static void
@@ -272,6 +349,7 @@ on_root_made(const EngineAnswer *answer, gpointer data)
 static void
 make_root(Joining *joining)
 {
+    g_clear_pointer(&joining->instance, g_free);
     make(joining->engine, "", joining->engine->root, "", ZOO_PERSISTENT, on_root_made, joining);
 }
 

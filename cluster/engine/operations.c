@@ -94,7 +94,7 @@ engine_steal(Engine *self,
         engine_transaction_delete(&transaction, holder_paths->pdata[i]);
     }
     if (claim != NULL) {
-        engine_transaction_create(&transaction, self, path, text, ZOO_EPHEMERAL);
+        engine_transaction_create(&transaction, self->acl, path, text, ZOO_EPHEMERAL);
         add_renewal(&transaction, self, bucket_path);
     }
     engine_transaction_send(&transaction, self, callback, data);
@@ -130,7 +130,7 @@ engine_swap(Engine *self,
 
     engine_transaction_begin(&transaction, 2);
     engine_transaction_delete(&transaction, path);
-    engine_transaction_create(&transaction, self, next_path, text, ZOO_EPHEMERAL_SEQUENTIAL);
+    engine_transaction_create(&transaction, self->acl, next_path, text, ZOO_EPHEMERAL_SEQUENTIAL);
     engine_transaction_send(&transaction, self, callback, data);
 }
 
@@ -158,7 +158,7 @@ engine_read_block(Engine *self, const char *bucket, EngineCallback callback, gpo
 void
 engine_list_hosts(Engine *self, EngineCallback callback, gpointer data)
 {
-    g_autofree char *path = g_strconcat(self->root, "/hosts", NULL);
+    g_autofree char *path = g_strconcat(self->root, "/sessions", NULL);
 
     engine_list(self, path, FALSE, callback, data);
 }

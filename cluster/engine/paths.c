@@ -31,7 +31,7 @@ engine_path_is_component(const char *text)
 char *
 engine_path_host(const char *root, const char *host, guint64 session)
 {
-    return g_strdup_printf("%s/hosts/%s-%016" G_GINT64_MODIFIER "x", root, host, session);
+    return g_strdup_printf("%s/sessions/%s-%016" G_GINT64_MODIFIER "x", root, host, session);
 }
 
 char *

@@ -3,8 +3,9 @@
 
 /* The nodes in ZooKeeper:
  *
- *     ROOT                              data: identifies the ensemble's data
- *     ROOT/hosts/HOST-SESSION           ephemeral; HOST and the session's id in 16 hex digits
+ *     ROOT                              data: the format and the identification of the data
+ *     ROOT/hosts                        in which nobody can make nodes: see join.c
+ *     ROOT/sessions/HOST-SESSION        ephemeral; HOST and the session's id in 16 hex digits
  *     ROOT/buckets/BUCKET               its version is the last block of tokens
  *     ROOT/buckets/BUCKET/UID/HASH      container; HASH is the lock name's, data: the lock name
  *     ROOT/buckets/BUCKET/UID/HASH/...  claims, ephemeral */
@@ -23,5 +24,5 @@ char *engine_path_bucket(const char *root, const char *bucket);
 char *engine_path_name(const char *root, const char *bucket, guint32 uid, const char *name);
 char *engine_path_bucket_of(const char *name_path);
 
-/* Parses the name of a node below ROOT/hosts. `host` may be NULL, else it is a new string. */
+/* Parses the name of a node below ROOT/sessions. `host` may be NULL, else it is a new string. */
 gboolean engine_path_parse_host(const char *node, char **host, guint64 *session);

@@ -169,16 +169,19 @@ engine_transaction_delete(EngineTransaction *transaction, const char *path)
 
 /* At most one in a transaction. */
 void
-engine_transaction_create(
-    EngineTransaction *transaction, Engine *engine, const char *path, const char *text, int mode)
+engine_transaction_create(EngineTransaction *transaction,
+                          const struct ACL_vector *acl,
+                          const char *path,
+                          const char *text,
+                          int mode)
 {
     /* ZooKeeper's sequence numbers have at most eleven characters. */
     gsize size = strlen(path) + 12;
     EngineOperation *operation = transaction->operation;
 
     operation->created = g_malloc0(size);
-    zoo_create_op_init(&transaction->parts[transaction->n++], path, text, (int)strlen(text),
-                       engine->acl, mode, operation->created, (int)size);
+    zoo_create_op_init(&transaction->parts[transaction->n++], path, text, (int)strlen(text), acl,
+                       mode, operation->created, (int)size);
 }
 
 int

@@ -3,6 +3,9 @@
 
 #include "entry.h"
 
+/* When a name is listed again that has a node of an unknown kind. */
+#define UNKNOWN_MS 1000
+
 struct Entry {
     guint refs; /* the owner's, and one for each operation in progress */
     EntryContext *context;
@@ -17,7 +20,8 @@ struct Entry {
     guint generation;   /* of the session; operations of earlier ones have no result any more */
     gboolean has_ended; /* GONE was sent */
     guint tick_source;
-    gboolean is_waiting; /* `waiting` is to be started */
+    gboolean has_unknown; /* the name has, and that was logged */
+    gboolean is_waiting;  /* `waiting` is to be started */
     ClaimAction waiting;
     GList waiting_link; /* in the context's `waiting` */
 };
@@ -132,6 +136,7 @@ get_outcome(EngineResult result)
     case ENGINE_CONNECTION_LOST:
     case ENGINE_SESSION_LOST:
     case ENGINE_DENIED:
+    case ENGINE_OTHER_FORMAT:
     case ENGINE_OTHER:
     default:
         return CLAIM_UNKNOWN;
@@ -150,7 +155,7 @@ take_tokens(const Operation *operation, const EngineAnswer *answer)
     return session_take_block(entry->context->session, entry->bucket, answer->block);
 }
 
-/* Other nodes than claims are ignored. */
+/* All are claims: see has_unknown(). */
 static GArray *
 parse_children(const char *const *children)
 {
@@ -187,6 +192,25 @@ get_result(const Operation *operation, const EngineAnswer *answer, GArray **out_
     return result;
 }
 
+static gboolean on_unknown(gpointer data);
+
+/* Whether the name has a node that is not a claim: it may be one of a later version, which counts
+ * in a way that is not known. Nothing is assumed of such a list. */
+static gboolean
+has_unknown(Entry *entry, const char *const *children)
+{
+    ClaimName name;
+
+    while (*children != NULL && claim_name_parse(*children, &name))
+        children++;
+    if (*children != NULL && !entry->has_unknown)
+        g_warning("%s has a node '%s', which this version does not know: until it is gone, this "
+                  "host takes no turn there",
+                  entry->path, *children);
+    entry->has_unknown = *children != NULL;
+    return entry->has_unknown;
+}
+
 static void
 on_answer(const EngineAnswer *answer, gpointer data)
 {
@@ -197,6 +221,11 @@ on_answer(const EngineAnswer *answer, gpointer data)
     gboolean is_current = !entry->is_closed && operation->generation == entry->generation;
     g_autoptr(GArray) children = NULL;
 
+    if (is_current && operation->kind == CLAIM_LIST && answer->result == ENGINE_OK &&
+        has_unknown(entry, answer->children)) {
+        g_timeout_add(UNKNOWN_MS, on_unknown, g_steal_pointer(&operation));
+        return;
+    }
     context->n_operations--;
     if (is_current && session_check_answer(context->session, answer, is_write) &&
         take_tokens(operation, answer)) {
@@ -207,6 +236,14 @@ on_answer(const EngineAnswer *answer, gpointer data)
     }
     unref(entry);
     start_waiting(context);
+}
+
+/* The name is listed again. */
+static gboolean
+on_unknown(gpointer data)
+{
+    on_answer(&(EngineAnswer){.result = ENGINE_CONNECTION_LOST}, data);
+    return G_SOURCE_REMOVE;
 }
 
 static Operation *

@@ -432,6 +432,14 @@ on_joined(const EngineAnswer *answer, gpointer data)
         end(session, CLUSTER_REASON_OTHER_DATA);
         return;
     }
+    if (answer->result == ENGINE_OTHER_FORMAT) {
+        if (is_first_failure(session))
+            g_critical("the data of the ZooKeeper servers are not of the format of this version of "
+                       "weblocks-clusterd: %s. See weblocks-clusterd(8)",
+                       answer->text);
+        end(session, CLUSTER_REASON_OTHER_FORMAT);
+        return;
+    }
     if (!session_check_answer(session, answer, TRUE))
         return;
     if (answer->result == ENGINE_CONNECTION_LOST)

@@ -6,7 +6,7 @@
  *
  *     engine-client SERVERS ROOT TIMEOUT_MS CREDENTIAL [SESSION PASSWORD] */
 
-#include "cluster/engine/engine.h"
+#include "cluster/engine/engine-private.h"
 
 #include <glib-unix.h>
 #include <stdio.h>
@@ -18,9 +18,9 @@
 static Engine *engine;
 static GMainLoop *loop;
 
-static const char *const result_names[] = {
-    "OK",           "NO_NODE", "NODE_EXISTS", "BAD_VERSION", "CONNECTION_LOST",
-    "SESSION_LOST", "DENIED",  "OTHER"};
+static const char *const result_names[] = {"OK",          "NO_NODE",         "NODE_EXISTS",
+                                           "BAD_VERSION", "CONNECTION_LOST", "SESSION_LOST",
+                                           "DENIED",      "OTHER_FORMAT",    "OTHER"};
 
 /* Lock names that are empty or contain tabs are not supported. */
 static void
@@ -161,6 +161,12 @@ run_name_command(char **words, gpointer id)
         engine_delete_claim(engine, words[2], words[3], on_answer, id);
     } else if (g_str_equal(command, "swap")) {
         engine_swap(engine, words[2], words[3], words[4], words[5], on_answer, id);
+    } else if (g_str_equal(command, "make")) {
+        engine_request_create(engine, words[2], words[3], ZOO_PERSISTENT, on_answer, id);
+    } else if (g_str_equal(command, "set")) {
+        engine_request_set(engine, words[2], words[3], -1, on_answer, id);
+    } else if (g_str_equal(command, "get")) {
+        engine_request_get(engine, words[2], FALSE, on_answer, id);
     } else if (g_str_equal(command, "sync")) {
         engine_sync(engine, words[2], on_answer, id);
     } else {

@@ -16,7 +16,7 @@ test_paths(void)
     g_autofree char *empty = engine_path_name("/weblocks", "builds", G_MAXUINT32, "");
     g_autofree char *bucket_of = engine_path_bucket_of(name);
 
-    g_assert_cmpstr(host, ==, "/weblocks/hosts/alpha-00000000010000ab");
+    g_assert_cmpstr(host, ==, "/weblocks/sessions/alpha-00000000010000ab");
     g_assert_cmpstr(bucket, ==, "/site/locks/buckets/builds");
     /* The hashes of "abc" and of "" are test vectors of FIPS 180-2. */
     g_assert_cmpstr(name, ==,

@@ -49,7 +49,7 @@ class Operations(EngineCase):
         one, other = self.client(), self.client()
         for client in (one, other):
             client.wait_for_state('CONNECTED')
-        nodes = [(self.root, 'buckets'), (self.root, 'hosts'), ('', self.root[1:])]
+        nodes = [(self.root, 'buckets'), (self.root, 'hosts'), (self.root, 'sessions'), ('', self.root[1:])]
         for _ in range(100):
             joining = one.send('join', 'alpha', '')
             deleting = [other.send('delete', *node) for node in 8 * nodes]
@@ -57,15 +57,76 @@ class Operations(EngineCase):
             for number in deleting:
                 other.answer(number)
             hosts = other.ask('hosts').listed
-            for node in [(f'{self.root}/hosts', host) for host in hosts] + nodes:
+            for node in [(f'{self.root}/sessions', host) for host in hosts] + nodes:
                 other.ask('delete', *node)
 
     def test_ensure_without_a_root(self):
         one = self.client().joined()
         host = one.ask('hosts').listed[0]
-        for node in (f'{self.root}/hosts', host), (self.root, 'hosts'), (self.root, 'buckets'), ('', self.root[1:]):
+        for node in ((f'{self.root}/sessions', host), (self.root, 'sessions'), (self.root, 'hosts'),
+                     (self.root, 'buckets'), ('', self.root[1:])):
             self.assert_ok(one.ask('delete', *node))
         self.assert_result('OTHER', one.ask('ensure', 'builds', 1000, 'one'))
+
+    def make_first_format(self, client):
+        """What a gateway of the first format makes, which is connected. Returns its identification and its node."""
+        client.wait_for_state('CONNECTED')
+        for path, text in (self.root, 'f' * 32), (f'{self.root}/buckets', ''), (f'{self.root}/hosts', ''):
+            self.assert_ok(client.ask('make', path, text))
+        return 'f' * 32, self.assert_ok(client.ask('create', f'{self.root}/hosts', 'old-0', '')).node
+
+    def test_earlier_format(self):
+        """It is replaced when no gateway of it is connected, and then none can connect any more. The
+        identification stays. Of several hosts, one replaces it."""
+        for credential in '', 'a:b':
+            with self.subTest(credential=credential):
+                self.root += credential[:1]
+                old, *new = [self.client(credential=credential) for _ in range(4)]
+                identification, node = self.make_first_format(old)
+                for one in new:
+                    one.wait_for_state('CONNECTED')
+                    refused = one.ask('join', 'alpha', identification)
+                    self.assertEqual((refused.result, refused.text),
+                                     ('OTHER_FORMAT', 'hosts with an earlier version are connected'))
+                self.assert_ok(old.ask('delete', f'{self.root}/hosts', node))
+                self.assertEqual(old.ask('get', self.root).text, identification)
+                asked = [one.send('join', 'alpha', '') for one in new]
+                for one, number in zip(new, asked):
+                    self.assertEqual(self.assert_ok(one.answer(number)).text, identification)
+                self.assertEqual(old.ask('get', self.root).text, f'format 2 {identification}')
+                self.assert_result('DENIED', old.ask('create', f'{self.root}/hosts', 'old-0', ''))
+
+    def test_first_format_can_not_join_new_data(self):
+        one = self.client().joined()
+        self.assert_result('DENIED', one.ask('create', f'{self.root}/hosts', 'old-0', ''))
+        self.assert_ok(one.ask('create', f'{self.root}/sessions', 'new-0', ''))
+
+    def assert_other_format(self, client, reason):
+        before = client.ask('hosts').listed
+        refused = client.ask('join', 'beta', '')
+        self.assert_result('OTHER_FORMAT', refused)
+        self.assertIn(reason, refused.text)
+        self.assertEqual(client.ask('hosts').listed, before)
+
+    def test_other_formats(self):
+        one, two = self.client().joined(), self.client()
+        two.wait_for_state('CONNECTED')
+        text = one.ask('get', self.root).text
+        for other, reason in ((text.replace('2', '3', 1), 'the format is 3'),
+                              ('format 18446744073709551616 x y', 'the format is 18446744073709551615')):
+            with self.subTest(other=other):
+                self.assert_ok(one.ask('set', self.root, other))
+                self.assert_other_format(two, reason)
+                self.assertEqual(one.ask('get', self.root).text, other)
+        self.assert_ok(one.ask('set', self.root, text))
+        self.assert_ok(one.ask('make', f'{self.root}/steals', ''))
+        self.assert_other_format(two, "a node 'steals'")
+        faulty = self.client(program='WEBLOCKS_FORMAT_IGNORED_CLIENT')
+        faulty.wait_for_state('CONNECTED')
+        with self.assertRaisesRegex(AssertionError, "'OK' != 'OTHER_FORMAT'"):
+            self.assert_other_format(faulty, '')
+        self.assert_ok(one.ask('delete', self.root, 'steals'))
+        self.assert_ok(two.ask('join', 'beta', ''))
 
     def test_root_of_several_components(self):
         self.root += '/site/locks'

@@ -108,10 +108,13 @@ class Service:
         self.wait_for(lambda: serial in self.broken, 'reply to a break')
         return self.broken[serial]  # -1: failed
 
+    def demand(self, handle, name):
+        self.socket.sendall(packets.demand(handle, name, bucket='farm', want=packets.EXCLUSIVE, n_waiting=1))
+
     def hold(self, handle, name):
         """Gets a permit."""
         n_permits = self.n_permits
-        self.socket.sendall(packets.demand(handle, name, bucket='farm', want=packets.EXCLUSIVE, n_waiting=1))
+        self.demand(handle, name)
         self.wait_for(lambda: self.n_permits > n_permits, 'permit')
 
 
@@ -162,7 +165,7 @@ class GatewayCase(unittest.TestCase):
     def delete_host_node(self, engine, host):
         """It proves in each grant that the session lives."""
         node = f'{host.name}-{int(self.session_of(host)["Id"]):016x}'
-        self.assertEqual(engine.ask('delete', f'{self.root}/hosts', node).result, 'OK')
+        self.assertEqual(engine.ask('delete', f'{self.root}/sessions', node).result, 'OK')
 
 
 class Reasons(GatewayCase):
@@ -193,6 +196,41 @@ class Reasons(GatewayCase):
             file.write(re.sub('[0-9a-f]{32}', '0' * 32, text))
         service = self.start_gateway(host)
         self.assertNotIn(('active', ''), service.wait_for_state('lost', 'other-data'))
+
+    def test_other_format(self):
+        """It is used as soon as it is the own one."""
+        engine = self.engine()
+        engine.wait_for_state('CONNECTED')
+        engine.ask('make', self.root, 'format 3 ' + 'f' * 32)
+        host, service = self.start()
+        self.assertNotIn(('active', ''), service.wait_for_state('lost', 'other-format'))
+        service.wait_for_state('connecting', 'other-format')
+        service.wait_for_state('lost', 'other-format')
+        self.assertEqual(host.gateway_log().count('the format is 3, and that of this version is 2'), 1)
+        engine.ask('set', self.root, 'format 2 ' + 'f' * 32)
+        service.wait_for_state('active')
+
+    def test_nodes_of_an_unknown_kind(self):
+        """Such a node of a name may be one of a later version, so no turn is taken there, and another name is no
+        matter."""
+        engine = self.engine()
+        host, service = self.start()
+        service.wait_for_state('active')
+        engine.joined('beta')
+        path = name_path(self.root, 'farm', os.getuid(), 'a')
+        engine.ask('ensure', 'farm', os.getuid(), 'a')
+        node = engine.ask('create', path, f'x{engine.prefix()}', '').node
+        service.demand(1, 'a')
+        wait_for(lambda: f"{path} has a node '{node}'" in host.gateway_log(), what='warning')
+        service.hold(2, 'b')
+        self.assertEqual(service.n_permits, 1)
+        # The list is made again each second.
+        n_received = self.server.n_received()
+        wait_for(lambda: self.server.n_received() > n_received + 4, what='another list')
+        self.assertEqual(len(engine.ask('list', path, 0).listed), 2)
+        engine.ask('delete', path, node)
+        service.wait_for(lambda: service.n_permits == 2, 'permit')
+        self.assertEqual(host.gateway_log().count('which this version does not know'), 1)
 
     def test_short_sessions(self):
         ensemble = Ensemble()

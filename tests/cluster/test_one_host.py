@@ -109,9 +109,9 @@ class Nodes(OneHostCase):
 
     def test_hosts_above_the_limit(self):
         for i in range(HOSTS_BYTES // 256 + 1):
-            self.ask(self.other, 'create', '/weblocks/hosts', f'{i:0255}-000000', '')
-        self.ask(self.other, 'create', '/weblocks/hosts', f'{0:0256}-000000', '')
-        self.ask(self.other, 'create', '/weblocks/hosts', '\ufdd0-000000', '')
+            self.ask(self.other, 'create', '/weblocks/sessions', f'{i:0255}-000000', '')
+        self.ask(self.other, 'create', '/weblocks/sessions', f'{0:0256}-000000', '')
+        self.ask(self.other, 'create', '/weblocks/sessions', '\ufdd0-000000', '')
         # After the restart, the hosts are read again.
         self.host.kill_service()
         self.host.start_service()
