@@ -25,6 +25,7 @@ typedef struct {
     const char *reason; /* "" if there is none, or the service is too old to send it */
     guint32 lease_left_ms;
     const char *server;
+    const char *id; /* "": not known yet, or the service is too old to send it */
     const char **hosts;
     const char **buckets;
 } Info;
@@ -41,8 +42,9 @@ info_clear(Info *info)
 static gboolean
 info_init(Info *info, GVariant *dict)
 {
-    *info = (Info){.dict = dict, .reason = ""};
+    *info = (Info){.dict = dict, .reason = "", .id = ""};
     g_variant_lookup(dict, "reason", "&s", &info->reason);
+    g_variant_lookup(dict, "id", "&s", &info->id);
     return g_variant_lookup(dict, "state", "&s", &info->state) &&
            g_variant_lookup(dict, "leaseLeft", "u", &info->lease_left_ms) &&
            g_variant_lookup(dict, "server", "&s", &info->server) &&
@@ -139,6 +141,9 @@ explain_reason(const char *reason)
         {"other-format",
          N_("the data on the servers are not of the format of this version of weblocks-clusterd; "
             "see weblocks-clusterd(8)")},
+        {"other-cluster",
+         N_("the servers' data are not those of ClusterId=: compare Servers= and Root= with those "
+            "of the other hosts")},
         {"short-sessions",
          N_("the servers only allow sessions that are too short: raise maxSessionTimeout there")},
         {"storage", N_("weblocks-clusterd can't write its state directory")},
@@ -170,6 +175,7 @@ print_text(const Info *info)
         {_("reason:"), explain_reason(info->reason)},
         {_("lease left:"), info->lease_left_ms > 0 ? lease : ""},
         {_("server:"), info->server},
+        {_("cluster id:"), info->id},
         {_("hosts:"), hosts},
         {_("buckets:"), buckets},
     };
@@ -196,6 +202,7 @@ print_json(const Info *info)
     json_string(&json, "reason", info->reason);
     json_number(&json, "leaseLeft", info->lease_left_ms);
     json_string(&json, "server", info->server);
+    json_string(&json, "id", info->id);
     json_strings(&json, "hosts", info->hosts);
     json_strings(&json, "buckets", info->buckets);
     json_close(&json, '}');

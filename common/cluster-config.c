@@ -16,12 +16,14 @@
 #define KEY_ROOT            "Root"
 #define KEY_SESSION_TIMEOUT "SessionTimeout"
 #define KEY_CREDENTIAL_FILE "CredentialFile"
+#define KEY_CLUSTER_ID      "ClusterId"
 #define KEY_USERS           "Users"
 #define KEY_GROUPS          "Groups"
 #define KEY_TURN            "Turn"
 
 #define ROOT_DEFAULT   "/weblocks"
 #define ROOT_BYTES_MAX 255
+#define ID_DIGITS      32
 
 /* The lower limit of the time-out is the time in which holders can be notified before another host
  * is granted a lock; the upper one is what ZooKeeper accepts with its default tick of 2 s. */
@@ -32,8 +34,8 @@
 #define TURN_MAX                3600
 #define TURN_DEFAULT            10
 
-static const char *const cluster_keys[] = {KEY_SERVERS, KEY_ROOT, KEY_SESSION_TIMEOUT,
-                                           KEY_CREDENTIAL_FILE, NULL};
+static const char *const cluster_keys[] = {KEY_SERVERS,         KEY_ROOT,       KEY_SESSION_TIMEOUT,
+                                           KEY_CREDENTIAL_FILE, KEY_CLUSTER_ID, NULL};
 static const char *const bucket_keys[] = {KEY_USERS, KEY_GROUPS, KEY_TURN, NULL};
 
 typedef struct {
@@ -199,6 +201,21 @@ read_credential_file(const Reader *reader, ClusterConfig *config)
 }
 
 static gboolean
+read_cluster_id(const Reader *reader, ClusterConfig *config)
+{
+    if (!has_key(reader, KEY_CLUSTER_ID))
+        return TRUE;
+    config->cluster_id = read_text(reader, KEY_CLUSTER_ID);
+    if (config->cluster_id == NULL)
+        return FALSE;
+    if (strlen(config->cluster_id) != ID_DIGITS ||
+        strspn(config->cluster_id, "0123456789abcdef") != ID_DIGITS)
+        return fail(reader, KEY_CLUSTER_ID, "'%s' is not %d digits from 0 to f", config->cluster_id,
+                    ID_DIGITS);
+    return TRUE;
+}
+
+static gboolean
 read_cluster(Reader *reader, ClusterConfig *config)
 {
     reader->group = GROUP_CLUSTER;
@@ -209,7 +226,7 @@ read_cluster(Reader *reader, ClusterConfig *config)
            read_root(reader, config) &&
            read_number(reader, KEY_SESSION_TIMEOUT, SESSION_TIMEOUT_MIN, SESSION_TIMEOUT_MAX,
                        &config->session_timeout_secs) &&
-           read_credential_file(reader, config);
+           read_credential_file(reader, config) && read_cluster_id(reader, config);
 }
 
 /* ---- [Bucket NAME] */
@@ -357,6 +374,7 @@ cluster_config_free(ClusterConfig *config)
     g_free(config->servers);
     g_free(config->root);
     g_free(config->credential_file);
+    g_free(config->cluster_id);
     g_free(config);
 }
 

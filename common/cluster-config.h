@@ -9,6 +9,7 @@
  *     Root=/weblocks
  *     SessionTimeout=15
  *     CredentialFile=/etc/weblocks/cluster.credential
+ *     ClusterId=0123456789abcdef0123456789abcdef
  *
  *     [Bucket render]
  *     Users=alice;bob
@@ -38,6 +39,7 @@ typedef struct {
     char *root;    /* the path under which everything is stored */
     guint session_timeout_secs;
     char *credential_file; /* NULL: none */
+    char *cluster_id;      /* that of the data to be used; NULL: any */
     GPtrArray *buckets;    /* of ClusterBucketConfig, in the order of the file */
 } ClusterConfig;
 

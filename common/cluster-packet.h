@@ -22,7 +22,7 @@
 
 #include "permit-mode.h"
 
-#define CLUSTER_PACKET_VERSION   2u
+#define CLUSTER_PACKET_VERSION   3u
 #define CLUSTER_PACKET_BYTES_MAX 65536u
 
 /* Packets contain the names of buckets without "cluster:". */
@@ -57,7 +57,7 @@ typedef enum {
     CLUSTER_PACKET_SYNCED = 71,  /* (): the reply to READY: a permit was sent for each claim that
                                   * this host has since before; what is held without one is lost */
     CLUSTER_PACKET_ROWS = 72,    /* (ta(yyxs)): the members of ClusterRows */
-    CLUSTER_PACKET_STATE = 73,   /* (uss): those of ClusterStatus */
+    CLUSTER_PACKET_STATE = 73,   /* (usss): those of ClusterStatus */
     CLUSTER_PACKET_BROKEN = 74,  /* (tub): those of ClusterBroken */
 } ClusterPacketKind;
 
@@ -85,7 +85,8 @@ typedef enum {
     CLUSTER_REASON_ADDRESSES = 10,     /* the names of the servers can't be looked up */
     CLUSTER_REASON_UNEXPECTED = 11,    /* an answer of the servers that makes no sense */
     CLUSTER_REASON_OTHER_FORMAT = 12,  /* the data have another format than this version */
-    CLUSTER_REASON_LAST = CLUSTER_REASON_OTHER_FORMAT,
+    CLUSTER_REASON_OTHER_CLUSTER = 13, /* the data are not those of ClusterId= */
+    CLUSTER_REASON_LAST = CLUSTER_REASON_OTHER_CLUSTER,
 } ClusterReason;
 
 typedef enum {
@@ -183,6 +184,7 @@ typedef struct {
     guint32 state;      /* a ClusterState, not OFF */
     const char *engine; /* the server that is connected, or "" */
     const char *hosts;  /* names, one per line */
+    const char *id;     /* of the data that this host uses; "": none yet */
 } ClusterStatus;
 
 typedef struct {

@@ -216,9 +216,10 @@ on_hosts(const char *hosts, gpointer data)
     Gateway *gateway = data;
     Engine *engine = session_get_engine(gateway->session);
     const char *server = engine != NULL ? engine_get_server(engine) : NULL;
+    const char *id = seen_get_instance(gateway->options->seen);
 
     service_socket_send_status(gateway->service, session_get_state(gateway->session),
-                               server != NULL ? server : "", hosts);
+                               server != NULL ? server : "", hosts, id != NULL ? id : "");
 }
 
 static void

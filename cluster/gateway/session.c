@@ -331,17 +331,35 @@ on_synced(const EngineAnswer *answer, gpointer data)
 /* ---- the engine's data */
 
 static gboolean
-take_instance(Session *session, const char *instance)
+store_instance(Session *session, const char *instance)
 {
     g_autoptr(GError) error = NULL;
 
-    if (seen_get_instance(session->seen) != NULL ||
-        seen_set_instance(session->seen, instance, &error))
+    if (seen_set_instance(session->seen, instance, &error))
         return TRUE;
     if (is_first_failure(session))
         g_critical("could not store the identity of the data of the ZooKeeper servers: %s",
                    error->message);
     return FALSE;
+}
+
+/* `instance` is NULL if there are no data. */
+static void
+refuse_instance(Session *session, const char *instance)
+{
+    const char *id = session->config->cluster_id;
+    gboolean is_other_cluster = id != NULL && g_strcmp0(instance, id) != 0;
+    gboolean is_first = is_first_failure(session);
+
+    if (is_first && is_other_cluster)
+        g_critical("ClusterId= is %s, but that of the data below %s on the ZooKeeper servers is %s",
+                   id, session->config->root, instance != NULL ? instance : "not made yet");
+    else if (is_first)
+        g_critical("the data of the ZooKeeper servers are not those that this host has used "
+                   "before; tokens might be issued twice. If that is right, delete %s/seen and "
+                   "restart weblocks-clusterd",
+                   session->directory);
+    end(session, is_other_cluster ? CLUSTER_REASON_OTHER_CLUSTER : CLUSTER_REASON_OTHER_DATA);
 }
 
 static void
@@ -424,12 +442,7 @@ on_joined(const EngineAnswer *answer, gpointer data)
     if (session->engine == NULL)
         return;
     if (answer->result == ENGINE_BAD_VERSION) {
-        if (is_first_failure(session))
-            g_critical("the data of the ZooKeeper servers are not those that this host has used "
-                       "before; tokens might be issued twice. If that is right, delete %s/seen and "
-                       "restart weblocks-clusterd",
-                       session->directory);
-        end(session, CLUSTER_REASON_OTHER_DATA);
+        refuse_instance(session, answer->text);
         return;
     }
     if (answer->result == ENGINE_OTHER_FORMAT) {
@@ -448,8 +461,12 @@ on_joined(const EngineAnswer *answer, gpointer data)
         end(session, CLUSTER_REASON_UNEXPECTED);
         return;
     }
-    if (!take_instance(session, answer->text)) {
+    if (seen_get_instance(session->seen) == NULL && !store_instance(session, answer->text)) {
         end(session, CLUSTER_REASON_STORAGE);
+        return;
+    }
+    if (!g_str_equal(seen_get_instance(session->seen), answer->text)) {
+        refuse_instance(session, answer->text);
         return;
     }
     session->n_checked = 0;
@@ -475,8 +492,10 @@ on_connected(Session *session)
     if (session->was_ready)
         become_ready(session, NULL);
     else
-        engine_join(session->engine, session->host, seen_get_instance(session->seen), on_joined,
-                    session);
+        engine_join(session->engine, session->host,
+                    session->config->cluster_id != NULL ? session->config->cluster_id
+                                                        : seen_get_instance(session->seen),
+                    on_joined, session);
 }
 
 /* The engine has ended the session by now. It would not report that if its data were replaced by

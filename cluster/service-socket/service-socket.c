@@ -314,12 +314,10 @@ service_socket_send_synced(ServiceSocket *self)
 }
 
 void
-service_socket_send_status(ServiceSocket *self,
-                           ClusterState state,
-                           const char *engine,
-                           const char *hosts)
+service_socket_send_status(
+    ServiceSocket *self, ClusterState state, const char *engine, const char *hosts, const char *id)
 {
-    SEND(self, CLUSTER_PACKET_STATE, state, engine, hosts);
+    SEND(self, CLUSTER_PACKET_STATE, state, engine, hosts, id);
 }
 
 void

@@ -35,6 +35,7 @@ struct Cluster {
     ClusterReason reason;
     char *engine;
     char *hosts;
+    char *id;
 };
 
 static const char *
@@ -168,8 +169,10 @@ receive_status(Cluster *self, const ClusterStatus *message)
     self->state = message->state;
     g_free(self->engine);
     g_free(self->hosts);
+    g_free(self->id);
     self->engine = g_strdup(message->engine);
     self->hosts = g_strdup(message->hosts);
+    self->id = g_strdup(message->id);
 }
 
 static void
@@ -278,6 +281,7 @@ on_disconnected(gpointer data)
     self->reason = CLUSTER_REASON_NONE;
     g_clear_pointer(&self->engine, g_free);
     g_clear_pointer(&self->hosts, g_free);
+    g_clear_pointer(&self->id, g_free);
     self->functions->disconnected(self->data);
 }
 
@@ -360,6 +364,7 @@ cluster_free(Cluster *self)
     cluster_config_free(self->config);
     g_free(self->engine);
     g_free(self->hosts);
+    g_free(self->id);
     g_free(self);
 }
 
@@ -450,6 +455,7 @@ cluster_get_info(Cluster *self, ClusterInfo *out_info)
         .lease_left_us = MAX(left_us, 0),
         .engine = self->engine != NULL ? self->engine : "",
         .hosts = self->hosts != NULL ? self->hosts : "",
+        .id = self->id != NULL ? self->id : "",
         .config = self->config,
     };
 }

@@ -91,7 +91,7 @@ append_cluster(sd_bus_message *reply, const ClusterInfo *info)
     static const char *const reasons[] = {
         "",          "unreachable", "not-renewed",  "service",        "expired",
         "denied",    "other-data",  "older-data",   "short-sessions", "storage",
-        "addresses", "unexpected",  "other-format",
+        "addresses", "unexpected",  "other-format", "other-cluster",
     };
     g_autofree char *lines = g_strchomp(g_strdup(info->hosts));
     g_auto(GStrv) hosts = g_strsplit(lines, "\n", -1);
@@ -101,9 +101,9 @@ append_cluster(sd_bus_message *reply, const ClusterInfo *info)
 
     g_assert(info->state < G_N_ELEMENTS(states) && info->reason < G_N_ELEMENTS(reasons));
     if ((r = sd_bus_message_open_container(reply, 'a', "{sv}")) < 0 ||
-        (r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}", "state", "s", states[info->state],
+        (r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}{sv}", "state", "s", states[info->state],
                                    "reason", "s", reasons[info->reason], "leaseLeft", "u", left_ms,
-                                   "server", "s", info->engine)) < 0 ||
+                                   "server", "s", info->engine, "id", "s", info->id)) < 0 ||
         (r = append_strings(reply, "hosts", hosts)) < 0 ||
         (r = append_strings(reply, "buckets", buckets)) < 0)
         return r;

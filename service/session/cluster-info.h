@@ -16,5 +16,6 @@ typedef struct {
     gint64 lease_left_us;        /* 0: there is no lease */
     const char *engine;          /* the server in use; "": none */
     const char *hosts;           /* one a line */
+    const char *id;              /* of the data; "" if it is not known */
     const ClusterConfig *config; /* NULL: this host has none */
 } ClusterInfo;

@@ -36,15 +36,16 @@ Users=nobody
 class Status(ClusterCommandCase):
     def test_not_configured(self):
         StateCase.start(self)
-        self.assertEqual(self.status(), {'state': 'off', 'reason': '', 'leaseLeft': 0, 'server': '', 'hosts': [],
-                                         'buckets': []})
+        self.assertEqual(self.status(), {'state': 'off', 'reason': '', 'leaseLeft': 0, 'server': '', 'id': '',
+                                         'hosts': [], 'buckets': []})
         self.assertIn('not configured', self.check(0, 'cluster', 'status'))
 
     def test_no_gateway(self):
         self.start()
         text = self.check(0, 'cluster', 'status')
         self.assertRegex(text, r'^state: +off \(weblocks-clusterd is not running or')
-        self.assertRegex(text, rf'reason: +-\nlease left: -\nserver: +-\nhosts: +-\nbuckets: +{" ".join(BUCKETS)}\n$')
+        self.assertRegex(text, r'reason: +-\nlease left: -\nserver: +-\ncluster id: -\nhosts: +-\n'
+                               rf'buckets: +{" ".join(BUCKETS)}\n$')
 
     def test_states(self):
         gateway = self.start_gateway()
@@ -85,19 +86,20 @@ class Status(ClusterCommandCase):
     def test_all(self):
         gateway, client, id_, demand = self.hold()
         # The last line may end with a newline, or not.
-        gateway.send(packets.status(packets.ACTIVE, '192.0.2.11:2181', ['alpha', 'b\u202eta', '']))
+        gateway.send(packets.status(packets.ACTIVE, '192.0.2.11:2181', ['alpha', 'b\u202eta', ''], '1f'))
         gateway.sync()
         status = self.status()
         left = status.pop('leaseLeft')
         self.assertTrue(0 < left <= 30000, left)
         self.assertEqual(status, {'state': 'active', 'reason': '', 'server': '192.0.2.11:2181',
-                                  'hosts': ['alpha', 'b\u202eta'],
+                                  'id': '1f', 'hosts': ['alpha', 'b\u202eta'],
                                   'buckets': BUCKETS})
         text = self.check(0, 'cluster', 'status')
         self.assertRegex(text, r'^state:      active\n'
                                r'reason:     -\n'
                                r'lease left: \d+\.\d s\n'
                                r'server:     192\.0\.2\.11:2181\n'
+                               r'cluster id: 1f\n'
                                r'hosts:      alpha b\\u\{202e\}ta\n'
                                rf'buckets:    {" ".join(BUCKETS)}\n$')
 

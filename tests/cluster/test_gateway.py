@@ -43,6 +43,7 @@ class Service:
         self.states = []
         self.deadline = 0
         self.n_permits = 0
+        self.id = ''
         self.rows = {}  # of each list
         self.broken = {}
         self.serials = itertools.count(1)
@@ -60,6 +61,8 @@ class Service:
         if kind == packets.BROKEN:
             serial, count, failed = members
             self.broken[serial] = -1 if failed else count
+        if kind == packets.STATE:
+            self.id = members[3]
         if kind == packets.LEASE:
             self.take_lease(*members)
 
@@ -135,7 +138,7 @@ class GatewayCase(unittest.TestCase):
     def report(self):
         return '\n'.join([self.ensemble.log(), *(host.log() for host in self.hosts)])
 
-    def start(self, name='alpha', servers=None, timeout=10):
+    def start(self, name='alpha', servers=None, timeout=10, settings=''):
         """Starts the gateway of a host. Returns both, with a connection to it."""
         host = Host(name, Place(), servers or self.ensemble.addresses, timeout)
         self.hosts.append(host)
@@ -143,7 +146,7 @@ class GatewayCase(unittest.TestCase):
         with open(host.config, encoding='utf-8') as file:
             text = file.read()
         with open(host.config, 'w', encoding='utf-8') as file:
-            file.write(text.replace('Servers=', f'Root={self.root}\nServers='))
+            file.write(text.replace('Servers=', f'{settings}Root={self.root}\nServers='))
         return host, self.start_gateway(host)
 
     def start_gateway(self, host):
@@ -196,6 +199,38 @@ class Reasons(GatewayCase):
             file.write(re.sub('[0-9a-f]{32}', '0' * 32, text))
         service = self.start_gateway(host)
         self.assertNotIn(('active', ''), service.wait_for_state('lost', 'other-data'))
+        # Also if somebody has entered the new id.
+        host.end_gateway()
+        with open(host.config, encoding='utf-8') as file:
+            config = file.read()
+        with open(host.config, 'w', encoding='utf-8') as file:
+            file.write(config.replace('Root=', f'ClusterId={re.search("[0-9a-f]{32}", text)[0]}\nRoot='))
+        service = self.start_gateway(host)
+        self.assertNotIn(('active', ''), service.wait_for_state('lost', 'other-data'))
+
+    def test_other_cluster(self):
+        """With the id of the cluster, a host neither uses another root nor makes one; each has an id of its own."""
+        host, service = self.start()
+        service.wait_for_state('active')
+        service.wait_for(lambda: service.id, 'id')
+        own, right = service.id, f'ClusterId={service.id}\n'
+        _, service = self.start('beta', settings=right)
+        service.wait_for_state('active')
+        engine = self.engine()
+        engine.wait_for_state('CONNECTED')
+        self.root += '-other'
+        host, service = self.start('gamma', settings=right)
+        self.assertNotIn(('active', ''), service.wait_for_state('lost', 'other-cluster'))
+        service.wait_for_state('connecting', 'other-cluster')
+        self.assertIn(f'ClusterId= is {own}, but that of the data below {self.root} on the ZooKeeper servers is not '
+                      'made yet', host.gateway_log())
+        self.assertEqual(engine.ask('list', self.root, 0).listed, [])
+        _, service = self.start('delta')
+        service.wait_for(lambda: service.id, 'id')
+        self.assertNotEqual(service.id, own)
+        host, service = self.start('epsilon', settings=right)
+        service.wait_for_state('lost', 'other-cluster')
+        self.assertRegex(host.gateway_log(), f'ClusterId= is {own}, .* is [0-9a-f]{{32}}')
 
     def test_other_format(self):
         """It is used as soon as it is the own one."""

@@ -16,7 +16,7 @@ IF_AVAILABLE, STEAL = 1, 2
 CONNECTING, ACTIVE, SUSPECT, LOST_SESSION = range(1, 5)
 # The reason of a state, with the word of the property Cluster.
 REASONS = ('', 'unreachable', 'not-renewed', 'service', 'expired', 'denied', 'other-data', 'older-data',
-           'short-sessions', 'storage', 'addresses', 'unexpected', 'other-format')
+           'short-sessions', 'storage', 'addresses', 'unexpected', 'other-format', 'other-cluster')
 STOLEN, LOST = 1, 2
 HOLDS, WAITS = 1, 2
 MAX_PACKET = 65536
@@ -31,7 +31,7 @@ Break = collections.namedtuple('Break', 'serial uid bucket name host')
 
 TYPES = {HELLO: '(u)', DEMAND: '(ttuuyyybuss)', READY: '()', ACK: '(t)', LIST: '(tuss)', BREAK: '(tusss)',
          LEASE: '(txuu)', PERMIT: '(tyxt)', YIELD: '(tb)', REVOKED: '(ty)', BUSY: '(tu)', GONE: '(tu)',
-         SYNCED: '()', ROWS: '(ta(yyxs))', STATE: '(uss)', BROKEN: '(tub)'}
+         SYNCED: '()', ROWS: '(ta(yyxs))', STATE: '(usss)', BROKEN: '(tub)'}
 # What weblocksd sends is read as one of these.
 TUPLES = {HELLO: Hello, DEMAND: Demand, READY: Ready, ACK: Ack, LIST: List, BREAK: Break}
 
@@ -47,7 +47,7 @@ def packet(kind, *members):
 
 # ---- from weblocksd
 
-def hello(version=2):
+def hello(version=3):
     return packet(HELLO, version)
 
 
@@ -100,8 +100,8 @@ def rows(serial, *all_rows):
     return packet(ROWS, serial, all_rows)
 
 
-def status(state, engine='', hosts=()):
-    return packet(STATE, state, engine, '\n'.join(hosts))
+def status(state, engine='', hosts=(), id_=''):
+    return packet(STATE, state, engine, '\n'.join(hosts), id_)
 
 
 def broken(serial, count, failed=False):

@@ -56,6 +56,7 @@ test_defaults(Fixture *fixture, gconstpointer data)
     g_assert_cmpstr(config->root, ==, "/weblocks");
     g_assert_cmpuint(config->session_timeout_secs, ==, 15);
     g_assert_null(config->credential_file);
+    g_assert_null(config->cluster_id);
     g_assert_cmpuint(config->buckets->len, ==, 1);
     g_assert_null(cluster_config_find(config, "c"));
     bucket = cluster_config_find(config, "b");
@@ -73,6 +74,7 @@ test_all_keys(Fixture *fixture, gconstpointer data)
         load(fixture,
              "# a comment\n[Cluster]\nServers=zk1.example.org:2181; [::1]:65535;\n"
              "Root=/site/locks\nSessionTimeout=40\nCredentialFile=/etc/weblocks/credential\n"
+             "ClusterId=0123456789abcdef0123456789abcdef\n"
              "[Bucket a.b-c_9]\nUsers=root;nobody\nTurn=1\n"
              "[Bucket groups]\nGroups=root;\nTurn=3600\n",
              &error);
@@ -84,6 +86,7 @@ test_all_keys(Fixture *fixture, gconstpointer data)
     g_assert_cmpstr(config->root, ==, "/site/locks");
     g_assert_cmpuint(config->session_timeout_secs, ==, 40);
     g_assert_cmpstr(config->credential_file, ==, "/etc/weblocks/credential");
+    g_assert_cmpstr(config->cluster_id, ==, "0123456789abcdef0123456789abcdef");
     g_assert_cmpuint(config->buckets->len, ==, 2);
 
     bucket = cluster_config_find(config, "a.b-c_9");
@@ -146,6 +149,11 @@ static const Mistake mistakes[] = {
     {SERVERS "Root=/a/../b\n" BUCKET, "[Cluster] Root: '/a/../b' is not a path such as /weblocks"},
     {SERVERS "CredentialFile=secret\n" BUCKET,
      "[Cluster] CredentialFile: 'secret' is not an absolute path"},
+    {SERVERS "ClusterId=0123456789abcdef0123456789abcde\n" BUCKET,
+     "[Cluster] ClusterId: '0123456789abcdef0123456789abcde' is not 32 digits from 0 to f"},
+    {SERVERS "ClusterId=0123456789abcdef0123456789abcdeF\n" BUCKET,
+     "[Cluster] ClusterId: '0123456789abcdef0123456789abcdeF' is not 32 digits from 0 to f"},
+    {SERVERS "ClusterId=\n" BUCKET, "[Cluster] ClusterId: '' is not 32 digits from 0 to f"},
     {SERVERS, "[Bucket NAME]: missing group: there is no bucket"},
     {SERVERS "[Bucket]\n", "[Bucket]: unknown group"},
     {SERVERS "[bucket b]\n", "[bucket b]: unknown group"},

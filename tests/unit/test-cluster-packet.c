@@ -35,7 +35,7 @@ static const Example examples[] = {
     {CLUSTER_PACKET_SYNCED, "()"},
     {CLUSTER_PACKET_ROWS, "(uint64 7, [(byte 0x01, byte 0x01, int64 17, 'node1'), "
                           "(byte 0x02, byte 0x02, int64 18, 'node2')])"},
-    {CLUSTER_PACKET_STATE, "(uint32 3, 'zk1:2181', 'node1\\nnode2')"},
+    {CLUSTER_PACKET_STATE, "(uint32 3, 'zk1:2181', 'node1\\nnode2', '1f')"},
     {CLUSTER_PACKET_BROKEN, "(uint64 7, uint32 2, true)"},
 };
 
@@ -153,10 +153,11 @@ test_of_gateway(void)
     g_assert_cmpuint(other.turn.mode, ==, PERMIT_EXCLUSIVE);
     g_assert_cmpuint(other.turn.block, ==, 12);
     cluster_packet_write(status, CLUSTER_PACKET_STATE, CLUSTER_STATE_SUSPECT, "zk1:2181",
-                         "node1\nnode2");
+                         "node1\nnode2", "1f");
     check_written(status, CLUSTER_PACKET_STATE, &third);
     g_assert_cmpstr(third.status.engine, ==, "zk1:2181");
     g_assert_cmpstr(third.status.hosts, ==, "node1\nnode2");
+    g_assert_cmpstr(third.status.id, ==, "1f");
 }
 
 /* Returns the number of rows that are written of so many. */
@@ -253,8 +254,8 @@ static const Case cases[] = {
     {CLUSTER_PACKET_LEASE, "state lost", "uint32 3, uint32 3", "uint32 4, uint32 3", TRUE},
     {CLUSTER_PACKET_LEASE, "an unknown state", "uint32 3, uint32 3", "uint32 5, uint32 3"},
     {CLUSTER_PACKET_LEASE, "no reason", "uint32 3, uint32 3", "uint32 3, uint32 0", TRUE},
-    {CLUSTER_PACKET_LEASE, "the last reason", "uint32 3, uint32 3", "uint32 3, uint32 12", TRUE},
-    {CLUSTER_PACKET_LEASE, "an unknown reason", "uint32 3, uint32 3", "uint32 3, uint32 13"},
+    {CLUSTER_PACKET_LEASE, "the last reason", "uint32 3, uint32 3", "uint32 3, uint32 13", TRUE},
+    {CLUSTER_PACKET_LEASE, "an unknown reason", "uint32 3, uint32 3", "uint32 3, uint32 14"},
     {CLUSTER_PACKET_LEASE, "a reason of the state active", "uint32 3, uint32 3",
      "uint32 2, uint32 3"},
     {CLUSTER_PACKET_PERMIT, "handle 0", "uint64 9", "uint64 0"},
@@ -282,6 +283,7 @@ static const Case cases[] = {
     {CLUSTER_PACKET_STATE, "state off", "uint32 3", "uint32 0"},
     {CLUSTER_PACKET_STATE, "an unknown state", "uint32 3", "uint32 5"},
     {CLUSTER_PACKET_STATE, "a noncharacter", "'zk1:2181'", "'\\ufffe'"},
+    {CLUSTER_PACKET_STATE, "a noncharacter in the id", "'1f'", "'\\ufffe'"},
     {CLUSTER_PACKET_READY, "a body", "()", "(byte 1,)"},
 };
 
