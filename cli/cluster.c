@@ -144,6 +144,7 @@ explain_reason(const char *reason)
         {"other-cluster",
          N_("the servers' data are not those of ClusterId=: compare Servers= and Root= with those "
             "of the other hosts")},
+        {"long-ticks", N_("the servers' tickTime must be 2000 or less")},
         {"short-sessions",
          N_("the servers only allow sessions that are too short: raise maxSessionTimeout there")},
         {"storage", N_("weblocks-clusterd can't write its state directory")},

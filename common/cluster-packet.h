@@ -86,7 +86,8 @@ typedef enum {
     CLUSTER_REASON_UNEXPECTED = 11,    /* an answer of the servers that makes no sense */
     CLUSTER_REASON_OTHER_FORMAT = 12,  /* the data have another format than this version */
     CLUSTER_REASON_OTHER_CLUSTER = 13, /* the data are not those of ClusterId= */
-    CLUSTER_REASON_LAST = CLUSTER_REASON_OTHER_CLUSTER,
+    CLUSTER_REASON_LONG_TICKS = 14,    /* the servers count time in longer ticks than allowed */
+    CLUSTER_REASON_LAST = CLUSTER_REASON_LONG_TICKS,
 } ClusterReason;
 
 typedef enum {

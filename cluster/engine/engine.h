@@ -35,6 +35,9 @@
 
 #define ENGINE_READ_US G_USEC_PER_SEC
 
+/* The longest tick of servers with which a session lives as long as touches.h says. */
+#define ENGINE_TICK_MAX_MS 2000u
+
 typedef struct Engine Engine;
 
 typedef enum {

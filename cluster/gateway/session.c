@@ -14,6 +14,9 @@
  * has acknowledged before that it has notified its clients. */
 #define GRACE_US (G_GINT64_CONSTANT(2) * G_USEC_PER_SEC)
 
+/* What is asked for to learn the least time-out of a server, which is two ticks by default. */
+#define PROBE_TIMEOUT_MS (2 * ENGINE_TICK_MAX_MS)
+
 /* What a session counts as that a version has begun which did not store its time-out: the least
  * that was ever allowed. */
 #define UNKNOWN_TIMEOUT_MS 9000
@@ -38,6 +41,8 @@ struct Session {
     gboolean is_reattached; /* an earlier process began it, and its nodes are not known yet */
     gboolean is_outdated;   /* its time-out is not the configured one */
     gboolean has_begun;     /* one; a stored session is for the first */
+    gboolean is_probing;    /* the session is only to learn the servers' tick */
+    gboolean has_probed;    /* since the last session has ended */
     guint n_checked;        /* buckets, in the configuration's order: see check_blocks() */
     guint retry_source;
 
@@ -137,6 +142,7 @@ forget(Session *session)
     session_file_delete(session->directory);
     session->is_ready = FALSE;
     session->is_reattached = FALSE;
+    session->has_probed = FALSE;
     session->lease.deadline_us = 0;
     session->lease.is_renewing = FALSE;
     session->functions->ended(session->data);
@@ -474,10 +480,32 @@ on_joined(const EngineAnswer *answer, gpointer data)
 }
 
 static void
+check_ticks(Session *session, guint least_ms)
+{
+    session->is_probing = FALSE;
+    session->has_probed = least_ms <= PROBE_TIMEOUT_MS;
+    if (!session->has_probed) {
+        if (is_first_failure(session))
+            g_critical("the ZooKeeper server %s has no session of less than %u ms, which is two "
+                       "ticks: the promises are not kept with tickTime above %u",
+                       engine_get_server(session->engine), least_ms, ENGINE_TICK_MAX_MS);
+        end(session, CLUSTER_REASON_LONG_TICKS);
+        return;
+    }
+    /* It has no nodes. To close it would mean to wait for the server. */
+    engine_free(g_steal_pointer(&session->engine), TRUE);
+    begin(session);
+}
+
+static void
 on_connected(Session *session)
 {
     gint64 timeout_us = (gint64)engine_get_session(session->engine)->timeout_ms * 1000;
 
+    if (session->is_probing) {
+        check_ticks(session, engine_get_session(session->engine)->timeout_ms);
+        return;
+    }
     if (timeout_us < LEASE_TIMEOUT_MIN_US) {
         if (is_first_failure(session))
             g_critical(
@@ -578,8 +606,11 @@ begin(Session *session)
     }
     session->is_reattached = !session->has_begun && session_file_load(session->directory, &stored);
     session->is_outdated = session->is_reattached && stored.timeout_ms != config.timeout_ms;
+    session->is_probing = !session->is_reattached && !session->has_probed;
     if (session->is_reattached)
         use_stored(&config, &stored);
+    else if (session->is_probing)
+        config.timeout_ms = PROBE_TIMEOUT_MS;
     lease_set_timeout(&session->lease, (gint64)config.timeout_ms * 1000);
     session->engine = engine_new(&config, &engine_events, session, &error);
     if (session->engine == NULL) {

@@ -267,16 +267,33 @@ class Reasons(GatewayCase):
         service.wait_for(lambda: service.n_permits == 2, 'permit')
         self.assertEqual(host.gateway_log().count('which this version does not know'), 1)
 
-    def test_short_sessions(self):
+    def start_with_servers(self, *lines):
+        """Starts a gateway with a server whose configuration has other lines."""
         ensemble = Ensemble()
         config = ensemble.servers[0].config
         with open(config, encoding='ascii') as file:
             text = file.read()
+        for line in lines:
+            text, n = re.subn(f'{line.partition("=")[0]}=.*', line, text)
+            self.assertEqual(n, 1)
         with open(config, 'w', encoding='ascii') as file:
-            file.write(text.replace('maxSessionTimeout=60000', 'maxSessionTimeout=8000'))
+            file.write(text)
         self.enterContext(ensemble)
-        _, service = self.start(servers=ensemble.addresses)
+        return self.start(servers=ensemble.addresses)
+
+    def test_short_sessions(self):
+        _, service = self.start_with_servers('maxSessionTimeout=8000')
         service.wait_for_state('lost', 'short-sessions')
+
+    def test_long_ticks(self):
+        # -1: the default, two ticks.
+        _, service = self.start_with_servers('tickTime=2000', 'minSessionTimeout=-1')
+        service.wait_for_state('active')
+        host, service = self.start_with_servers('tickTime=2001', 'minSessionTimeout=-1')
+        self.assertNotIn(('active', ''), service.wait_for_state('lost', 'long-ticks'))
+        service.wait_for_state('connecting', 'long-ticks')
+        service.wait_for_state('lost', 'long-ticks')
+        self.assertEqual(host.gateway_log().count('no session of less than 4002 ms'), 1)
 
     def test_storage(self):
         """The identity of the data can't be stored."""
