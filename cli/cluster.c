@@ -145,6 +145,8 @@ explain_reason(const char *reason)
          N_("the servers' data are not those of ClusterId=: compare Servers= and Root= with those "
             "of the other hosts")},
         {"long-ticks", N_("the servers' tickTime must be 2000 or less")},
+        {"other-settings", N_("a bucket has other settings than on this host; see the log of "
+                              "weblocks-clusterd")},
         {"short-sessions",
          N_("the servers only allow sessions that are too short: raise maxSessionTimeout there")},
         {"storage", N_("weblocks-clusterd can't write its state directory")},

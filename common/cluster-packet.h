@@ -73,21 +73,22 @@ typedef enum {
 /* Why the state is not ACTIVE. */
 typedef enum {
     CLUSTER_REASON_NONE = 0,
-    CLUSTER_REASON_UNREACHABLE = 1,    /* not enough servers can be reached */
-    CLUSTER_REASON_NOT_RENEWED = 2,    /* no write was committed in time */
-    CLUSTER_REASON_SERVICE = 3,        /* weblocksd did not acknowledge the lease in time */
-    CLUSTER_REASON_EXPIRED = 4,        /* the servers have ended the session */
-    CLUSTER_REASON_DENIED = 5,         /* the credential is not the one of the data */
-    CLUSTER_REASON_OTHER_DATA = 6,     /* the data are not those that this host has used */
-    CLUSTER_REASON_OLDER_DATA = 7,     /* the data are older than those that this host has used */
-    CLUSTER_REASON_SHORT_SESSIONS = 8, /* the servers don't allow sessions that are long enough */
-    CLUSTER_REASON_STORAGE = 9,        /* the gateway can't write its state directory */
-    CLUSTER_REASON_ADDRESSES = 10,     /* the names of the servers can't be looked up */
-    CLUSTER_REASON_UNEXPECTED = 11,    /* an answer of the servers that makes no sense */
-    CLUSTER_REASON_OTHER_FORMAT = 12,  /* the data have another format than this version */
-    CLUSTER_REASON_OTHER_CLUSTER = 13, /* the data are not those of ClusterId= */
-    CLUSTER_REASON_LONG_TICKS = 14,    /* the servers count time in longer ticks than allowed */
-    CLUSTER_REASON_LAST = CLUSTER_REASON_LONG_TICKS,
+    CLUSTER_REASON_UNREACHABLE = 1,     /* not enough servers can be reached */
+    CLUSTER_REASON_NOT_RENEWED = 2,     /* no write was committed in time */
+    CLUSTER_REASON_SERVICE = 3,         /* weblocksd did not acknowledge the lease in time */
+    CLUSTER_REASON_EXPIRED = 4,         /* the servers have ended the session */
+    CLUSTER_REASON_DENIED = 5,          /* the credential is not the one of the data */
+    CLUSTER_REASON_OTHER_DATA = 6,      /* the data are not those that this host has used */
+    CLUSTER_REASON_OLDER_DATA = 7,      /* the data are older than those that this host has used */
+    CLUSTER_REASON_SHORT_SESSIONS = 8,  /* the servers don't allow sessions that are long enough */
+    CLUSTER_REASON_STORAGE = 9,         /* the gateway can't write its state directory */
+    CLUSTER_REASON_ADDRESSES = 10,      /* the names of the servers can't be looked up */
+    CLUSTER_REASON_UNEXPECTED = 11,     /* an answer of the servers that makes no sense */
+    CLUSTER_REASON_OTHER_FORMAT = 12,   /* the data have another format than this version */
+    CLUSTER_REASON_OTHER_CLUSTER = 13,  /* the data are not those of ClusterId= */
+    CLUSTER_REASON_LONG_TICKS = 14,     /* the servers count time in longer ticks than allowed */
+    CLUSTER_REASON_OTHER_SETTINGS = 15, /* a bucket has other settings than on this host */
+    CLUSTER_REASON_LAST = CLUSTER_REASON_OTHER_SETTINGS,
 } ClusterReason;
 
 typedef enum {

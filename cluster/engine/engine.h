@@ -35,6 +35,10 @@
 
 #define ENGINE_READ_US G_USEC_PER_SEC
 
+/* The data of a bucket's node: its settings, which all hosts must have in common. There is no other
+ * value of `shared` so far; an empty text means the same. */
+#define ENGINE_BUCKET_SETTINGS "shared=no"
+
 /* The longest tick of servers with which a session lives as long as touches.h says. */
 #define ENGINE_TICK_MAX_MS 2000u
 
@@ -137,6 +141,10 @@ const char *engine_get_server(const Engine *self);
 void engine_join(
     Engine *self, const char *host, const char *instance, EngineCallback callback, gpointer data);
 
+/* Makes the node of a bucket with ENGINE_BUCKET_SETTINGS, unless it exists. OTHER: there is no
+ * root. */
+void engine_ensure_bucket(Engine *self, const char *bucket, EngineCallback callback, gpointer data);
+
 /* Makes the node of a lock name, and those above it up to the root, unless they exist. The server
  * deletes it some time after its last claim. OTHER: there is no root. */
 void engine_ensure_name(Engine *self,
@@ -213,7 +221,8 @@ void engine_swap(Engine *self,
 /* A committed write, which proves that the session lived when it was sent. */
 void engine_renew(Engine *self, EngineCallback callback, gpointer data);
 
-/* OK: `version` is the bucket's last block of tokens. NO_NODE: it has none yet. */
+/* OK: `version` is the bucket's last block of tokens, `text` are its settings. NO_NODE: it has no
+ * node. */
 void engine_read_block(Engine *self, const char *bucket, EngineCallback callback, gpointer data);
 
 /* Reads that are started after this one show everything committed before it. */

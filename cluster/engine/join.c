@@ -115,6 +115,16 @@ on_name_made(const EngineAnswer *answer, gpointer data)
 }
 
 void
+engine_ensure_bucket(Engine *self, const char *bucket, EngineCallback callback, gpointer data)
+{
+    g_autofree char *path = engine_path_bucket(self->root, bucket);
+    Ensuring *ensuring = g_new0(Ensuring, 1);
+
+    *ensuring = (Ensuring){callback, data};
+    make(self, self->root, path, ENGINE_BUCKET_SETTINGS, ZOO_PERSISTENT, on_name_made, ensuring);
+}
+
+void
 engine_ensure_name(Engine *self,
                    const char *bucket,
                    guint32 uid,

@@ -18,7 +18,8 @@ add_renewal(EngineTransaction *transaction, const Engine *self, const char *buck
     g_assert(self->host_path != NULL);
     engine_transaction_end_typed(transaction);
     engine_transaction_set(transaction, self->host_path, "", -1);
-    transaction->operation->block_part = engine_transaction_set(transaction, bucket_path, "", -1);
+    transaction->operation->block_part =
+        engine_transaction_set(transaction, bucket_path, ENGINE_BUCKET_SETTINGS, -1);
 }
 
 void

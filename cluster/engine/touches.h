@@ -38,12 +38,12 @@
  * If the leader ends after the commit of w, the next one begins after w: of the servers that elect
  * it, one has got w before.
  *
- * What is taken for granted: ticks of two seconds at most (ENGINE_TICK_MAX_MS); a leader that pings no later than half a
- * second after it should; a connection of a learner to the leader that, if it was interrupted and
- * lasts all the same, stays until the learner has replied to the pings of that time; observers that
- * are connected to the leader (with observerMasterPort it takes two pings). One touch may be
- * missing, if a learner notes it at the moment at which it replies (touchTable is replaced
- * meanwhile): then the read before counts, a second earlier.
+ * What is taken for granted: ticks of two seconds at most (ENGINE_TICK_MAX_MS); a leader that pings
+ * no later than half a second after it should; a connection of a learner to the leader that, if it
+ * was interrupted and lasts all the same, stays until the learner has replied to the pings of that
+ * time; observers that are connected to the leader (with observerMasterPort it takes two pings).
+ * One touch may be missing, if a learner notes it at the moment at which it replies (touchTable is
+ * replaced meanwhile): then the read before counts, a second earlier.
  *
  * All times are of CLOCK_BOOTTIME, in us. */
 

@@ -43,7 +43,7 @@ struct Session {
     gboolean has_begun;     /* one; a stored session is for the first */
     gboolean is_probing;    /* the session is only to learn the servers' tick */
     gboolean has_probed;    /* since the last session has ended */
-    guint n_checked;        /* buckets, in the configuration's order: see check_blocks() */
+    guint n_checked;        /* buckets, in the configuration's order: see check_buckets() */
     guint retry_source;
 
     Lease lease;
@@ -392,7 +392,7 @@ session_take_block(Session *session, const char *bucket, guint64 block)
 }
 
 static void finish_joining(Session *session);
-static void check_blocks(Session *session);
+static void check_buckets(Session *session);
 
 static void
 on_block_read(const EngineAnswer *answer, gpointer data)
@@ -403,22 +403,46 @@ on_block_read(const EngineAnswer *answer, gpointer data)
 
     if (!session_check_answer(session, answer, FALSE))
         return;
-    if (answer->result != ENGINE_OK && answer->result != ENGINE_NO_NODE)
+    if (answer->result == ENGINE_NO_NODE)
+        check_buckets(session); /* somebody has deleted it */
+    if (answer->result != ENGINE_OK)
         return; /* interrupted: again with the next connection */
     bucket = session->config->buckets->pdata[session->n_checked];
-    block = answer->result == ENGINE_OK ? (guint64)MAX(answer->version, 0) : 0;
+    block = (guint64)MAX(answer->version, 0);
+    if (answer->text[0] != '\0' && !g_str_equal(answer->text, ENGINE_BUCKET_SETTINGS)) {
+        if (is_first_failure(session))
+            g_critical(
+                "the settings of the bucket '%s' are '%s' on the ZooKeeper servers, and '%s' "
+                "on this host",
+                bucket->name, answer->text, ENGINE_BUCKET_SETTINGS);
+        end(session, CLUSTER_REASON_OTHER_SETTINGS);
+        return;
+    }
     if (block < seen_get_block(session->seen, bucket->name)) {
         refuse_blocks(session, bucket->name, block);
         return;
     }
     seen_raise_block(session->seen, bucket->name, block);
     session->n_checked++;
-    check_blocks(session);
+    check_buckets(session);
 }
 
-/* Compares the buckets' blocks with those that this host has seen, one after the other. */
 static void
-check_blocks(Session *session)
+on_bucket_made(const EngineAnswer *answer, gpointer data)
+{
+    Session *session = data;
+    const ClusterBucketConfig *bucket;
+
+    if (!session_check_answer(session, answer, FALSE) || answer->result != ENGINE_OK)
+        return; /* interrupted: again with the next connection */
+    bucket = session->config->buckets->pdata[session->n_checked];
+    engine_read_block(session->engine, bucket->name, on_block_read, session);
+}
+
+/* Compares the buckets' settings with those of this host, and their blocks with those that it has
+ * seen, one after the other. */
+static void
+check_buckets(Session *session)
 {
     const ClusterBucketConfig *bucket;
 
@@ -427,7 +451,7 @@ check_blocks(Session *session)
         return;
     }
     bucket = session->config->buckets->pdata[session->n_checked];
-    engine_read_block(session->engine, bucket->name, on_block_read, session);
+    engine_ensure_bucket(session->engine, bucket->name, on_bucket_made, session);
 }
 
 static void
@@ -476,7 +500,7 @@ on_joined(const EngineAnswer *answer, gpointer data)
         return;
     }
     session->n_checked = 0;
-    check_blocks(session);
+    check_buckets(session);
 }
 
 static void

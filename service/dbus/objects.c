@@ -89,9 +89,22 @@ append_cluster(sd_bus_message *reply, const ClusterInfo *info)
 {
     static const char *const states[] = {"off", "connecting", "active", "suspect", "lost"};
     static const char *const reasons[] = {
-        "",          "unreachable", "not-renewed",  "service",        "expired",
-        "denied",    "other-data",  "older-data",   "short-sessions", "storage",
-        "addresses", "unexpected",  "other-format", "other-cluster",  "long-ticks",
+        "",
+        "unreachable",
+        "not-renewed",
+        "service",
+        "expired",
+        "denied",
+        "other-data",
+        "older-data",
+        "short-sessions",
+        "storage",
+        "addresses",
+        "unexpected",
+        "other-format",
+        "other-cluster",
+        "long-ticks",
+        "other-settings",
     };
     g_autofree char *lines = g_strchomp(g_strdup(info->hosts));
     g_auto(GStrv) hosts = g_strsplit(lines, "\n", -1);

@@ -267,6 +267,32 @@ class Reasons(GatewayCase):
         service.wait_for(lambda: service.n_permits == 2, 'permit')
         self.assertEqual(host.gateway_log().count('which this version does not know'), 1)
 
+    def test_other_settings(self):
+        """A bucket has its settings from its first host on, and with each grant; data without them are as those of
+        this version."""
+        path = f'{self.root}/buckets/farm'
+        engine = self.engine()
+        host, service = self.start()
+        service.wait_for_state('active')
+        engine.joined('beta')
+        self.assertEqual(engine.ask('get', path).text, 'shared=no')
+        host.end_gateway()
+        engine.ask('set', path, '')
+        service = self.start_gateway(host)
+        service.wait_for_state('active')
+        service.hold(1, 'a')
+        self.assertEqual(engine.ask('get', path).text, 'shared=no')
+        host.end_gateway()
+        engine.ask('set', path, 'shared=yes')
+        service = self.start_gateway(host)
+        self.assertNotIn(('active', ''), service.wait_for_state('lost', 'other-settings'))
+        service.wait_for_state('connecting', 'other-settings')
+        service.wait_for_state('lost', 'other-settings')
+        self.assertEqual(engine.ask('get', path).text, 'shared=yes')
+        self.assertEqual(host.gateway_log().count("the bucket 'farm' are 'shared=yes'"), 1)
+        engine.ask('set', path, 'shared=no')
+        service.wait_for_state('active')
+
     def start_with_servers(self, *lines):
         """Starts a gateway with a server whose configuration has other lines."""
         ensemble = Ensemble()

@@ -16,7 +16,7 @@ IF_AVAILABLE, STEAL = 1, 2
 CONNECTING, ACTIVE, SUSPECT, LOST_SESSION = range(1, 5)
 # The reason of a state, with the word of the property Cluster.
 REASONS = ('', 'unreachable', 'not-renewed', 'service', 'expired', 'denied', 'other-data', 'older-data',
-           'short-sessions', 'storage', 'addresses', 'unexpected', 'other-format', 'other-cluster', 'long-ticks')
+           'short-sessions', 'storage', 'addresses', 'unexpected', 'other-format', 'other-cluster', 'long-ticks', 'other-settings')
 STOLEN, LOST = 1, 2
 HOLDS, WAITS = 1, 2
 MAX_PACKET = 65536
