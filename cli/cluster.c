@@ -2,11 +2,13 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* `weblocks cluster status`: shows this host's connection to the cluster, which is a property of
- * the service on the system bus. */
+ * the service on the system bus. The metrics are what its gateway counts; their names end with
+ * `_total` if they only rise. */
 
 #include <gio/gio.h>
 #include <glib/gi18n.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/commands.h"
 #include "cli/json.h"
@@ -28,6 +30,7 @@ typedef struct {
     const char *id; /* "": not known yet, or the service is too old to send it */
     const char **hosts;
     const char **buckets;
+    const char **metrics; /* each NAME VALUE; NULL: the service is too old to send them */
 } Info;
 
 static void
@@ -35,6 +38,7 @@ info_clear(Info *info)
 {
     g_clear_pointer(&info->hosts, g_free);
     g_clear_pointer(&info->buckets, g_free);
+    g_clear_pointer(&info->metrics, g_free);
     g_clear_pointer(&info->dict, g_variant_unref);
 }
 
@@ -45,6 +49,7 @@ info_init(Info *info, GVariant *dict)
     *info = (Info){.dict = dict, .reason = "", .id = ""};
     g_variant_lookup(dict, "reason", "&s", &info->reason);
     g_variant_lookup(dict, "id", "&s", &info->id);
+    g_variant_lookup(dict, "metrics", "^a&s", &info->metrics);
     return g_variant_lookup(dict, "state", "&s", &info->state) &&
            g_variant_lookup(dict, "leaseLeft", "u", &info->lease_left_ms) &&
            g_variant_lookup(dict, "server", "&s", &info->server) &&
@@ -208,15 +213,56 @@ print_json(const Info *info)
     json_string(&json, "id", info->id);
     json_strings(&json, "hosts", info->hosts);
     json_strings(&json, "buckets", info->buckets);
+    json_open(&json, "metrics", '{');
+    for (guint i = 0; info->metrics != NULL && info->metrics[i] != NULL; i++) {
+        g_auto(GStrv) words = g_strsplit(info->metrics[i], " ", 2);
+
+        json_real(&json, words[0], words[1] != NULL ? g_ascii_strtod(words[1], NULL) : 0);
+    }
+    json_close(&json, '}');
     json_close(&json, '}');
     json_print(&json);
+}
+
+static void
+add_metric(GString *text, const char *metric)
+{
+    g_string_append_printf(text, "# TYPE weblocks_cluster_%.*s %s\nweblocks_cluster_%s\n",
+                           (int)strcspn(metric, " "), metric,
+                           strstr(metric, "_total ") != NULL ? "counter" : "gauge", metric);
+}
+
+/* Writes the metrics as the textfile collector of Prometheus's node exporter reads them, which may
+ * be at any time. */
+static int
+write_metrics(const Info *info, const char *path)
+{
+    g_autofree char *active =
+        g_strdup_printf("active %d", g_str_equal(info->state, "active") ? 1 : 0);
+    g_autofree char *lease = g_strdup_printf(
+        "lease_left_seconds %u.%03u", info->lease_left_ms / 1000, info->lease_left_ms % 1000);
+    g_autofree char *hosts = g_strdup_printf("hosts %u", g_strv_length((char **)info->hosts));
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_autoptr(GError) error = NULL;
+
+    add_metric(text, active);
+    add_metric(text, lease);
+    add_metric(text, hosts);
+    for (guint i = 0; info->metrics != NULL && info->metrics[i] != NULL; i++)
+        add_metric(text, info->metrics[i]);
+    if (g_file_set_contents_full(path, text->str, (gssize)text->len, G_FILE_SET_CONTENTS_CONSISTENT,
+                                 0644, &error))
+        return STATUS_OK;
+    complain("%s", error->message);
+    return STATUS_OUTPUT;
 }
 
 /* ---- */
 
 static int
-show_status(gboolean is_json)
+show_status(gboolean is_json, const char *metrics_path)
 {
+    int status = STATUS_OK;
     const Target target = {.system = TRUE};
     g_autoptr(GError) error = NULL;
     g_autoptr(GDBusConnection) bus = g_bus_get_sync(G_BUS_TYPE_SYSTEM, NULL, &error);
@@ -231,31 +277,34 @@ show_status(gboolean is_json)
         complain(_("cannot read the status of the cluster: %s"), error->message);
         return STATUS_UNAVAILABLE;
     }
-    if (is_json)
+    if (metrics_path != NULL)
+        status = write_metrics(&info, metrics_path);
+    else if (is_json)
         print_json(&info);
     else
         print_text(&info);
     info_clear(&info);
-    return STATUS_OK;
+    return status;
 }
 
 int
 command_cluster(const Command *command, int argc, char **argv)
 {
     gboolean is_json = FALSE;
+    const char *metrics_path = NULL;
     const Option options[] = {
         {"json", 'j', NULL, N_("Print JSON"), option_set, &is_json},
+        {"metrics", 0, "FILE", N_("Write metrics for Prometheus to this file instead"), option_text,
+         &metrics_path},
         {NULL},
     };
     int status;
 
     if (!options_parse(command, options, &argc, &argv, &status))
         return status;
-    if (argc == 0)
-        return options_complain(command, _("missing 'status'"));
-    if (!g_str_equal(argv[0], "status"))
+    if (argc > 0 && !g_str_equal(argv[0], "status"))
         return options_complain(command, _("unexpected argument '%s'"), argv[0]);
     if (argc > 1)
         return options_complain(command, _("unexpected argument '%s'"), argv[1]);
-    return show_status(is_json);
+    return show_status(is_json, metrics_path);
 }

@@ -89,6 +89,15 @@ json_number(Json *json, const char *key, guint64 value)
 }
 
 void
+json_real(Json *json, const char *key, double value)
+{
+    char digits[G_ASCII_DTOSTR_BUF_SIZE];
+
+    start_value(json, key);
+    g_string_append(json->text, g_ascii_dtostr(digits, sizeof digits, value));
+}
+
+void
 json_print(Json *json)
 {
     g_string_append_c(json->text, '\n');

@@ -23,6 +23,7 @@ void json_string(Json *json, const char *key, const char *value);
 /* An array of strings; NULL: an empty one. */
 void json_strings(Json *json, const char *key, const char *const *values);
 void json_number(Json *json, const char *key, guint64 value);
+void json_real(Json *json, const char *key, double value); /* a finite one */
 
 /* Prints the line to standard output and frees it. */
 void json_print(Json *json);

@@ -32,8 +32,8 @@ static const Command commands[] = {
      command_break},
     {"steal", "NAME", N_("Break a lock, so that the next pending request is granted"), FALSE,
      command_steal},
-    {"cluster", "status", N_("Show the connection of this host to others that share locks"), FALSE,
-     command_cluster},
+    {"cluster", "[status]", N_("Show the connection of this host to others that share locks"),
+     FALSE, command_cluster},
     {"help", "[COMMAND]", N_("List the commands, or show the options of a command"), FALSE,
      command_help},
 };

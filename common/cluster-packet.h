@@ -57,7 +57,7 @@ typedef enum {
     CLUSTER_PACKET_SYNCED = 71,  /* (): the reply to READY: a permit was sent for each claim that
                                   * this host has since before; what is held without one is lost */
     CLUSTER_PACKET_ROWS = 72,    /* (ta(yyxs)): the members of ClusterRows */
-    CLUSTER_PACKET_STATE = 73,   /* (usss): those of ClusterStatus */
+    CLUSTER_PACKET_STATE = 73,   /* (ussss): those of ClusterStatus */
     CLUSTER_PACKET_BROKEN = 74,  /* (tub): those of ClusterBroken */
 } ClusterPacketKind;
 
@@ -183,10 +183,11 @@ typedef struct {
 
 /* For `weblocks cluster status`. */
 typedef struct {
-    guint32 state;      /* a ClusterState, not OFF */
-    const char *engine; /* the server that is connected, or "" */
-    const char *hosts;  /* names, one per line */
-    const char *id;     /* of the data that this host uses; "": none yet */
+    guint32 state;       /* a ClusterState, not OFF */
+    const char *engine;  /* the server that is connected, or "" */
+    const char *hosts;   /* names, one per line */
+    const char *id;      /* of the data that this host uses; "": none yet */
+    const char *metrics; /* NAME VALUE, one per line; the names are those of docs/cluster.md */
 } ClusterStatus;
 
 typedef struct {
@@ -224,6 +225,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ClusterMessage, cluster_message_clear)
 /* Reads the next row; `iter` is of the rows. The text is a part of them. Returns FALSE at the end.
  */
 gboolean cluster_row_next(GVariantIter *iter, ClusterRow *out);
+
+/* Reads the body of STATE; the texts are parts of it. */
+gboolean cluster_status_read(GVariant *body, ClusterStatus *out);
 
 /* ---- writing */
 

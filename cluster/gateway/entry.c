@@ -21,6 +21,8 @@ struct Entry {
     gboolean has_ended; /* GONE was sent */
     guint tick_source;
     gboolean has_unknown; /* the name has, and that was logged */
+    gint64 since_us;      /* when the turn was requested, or the claim in its way was gone; or 0 */
+    gboolean has_waited;  /* for another claim */
     gboolean is_waiting;  /* `waiting` is to be started */
     ClaimAction waiting;
     GList waiting_link; /* in the context's `waiting` */
@@ -192,6 +194,35 @@ get_result(const Operation *operation, const EngineAnswer *answer, GArray **out_
     return result;
 }
 
+/* For the metrics. */
+static void
+begin_turn(Entry *entry)
+{
+    entry->since_us = g_get_monotonic_time();
+    entry->has_waited = FALSE;
+}
+
+static void
+count(const Operation *operation, EngineResult result)
+{
+    Entry *entry = operation->entry;
+    double *metrics = session_get_metrics(entry->context->session);
+    gint64 took_us = g_get_monotonic_time() - entry->since_us;
+
+    if (operation->kind == CLAIM_WATCH && result == ENGINE_OK)
+        entry->has_waited = TRUE;
+    if (operation->kind != CLAIM_GRANT && operation->kind != CLAIM_STEAL)
+        return;
+    if (result == ENGINE_BAD_VERSION || result == ENGINE_NO_NODE)
+        metrics[METRIC_REFUSED_GRANTS]++;
+    if (result != ENGINE_OK || entry->since_us == 0)
+        return; /* if it is OK, an earlier turn was confirmed */
+    metrics[entry->has_waited ? METRIC_HAND_OVERS : METRIC_GRANTS]++;
+    metrics[entry->has_waited ? METRIC_HAND_OVER_SECONDS : METRIC_GRANT_SECONDS] +=
+        (double)took_us / G_USEC_PER_SEC;
+    entry->since_us = 0;
+}
+
 static gboolean on_unknown(gpointer data);
 
 /* Whether the name has a node that is not a claim: it may be one of a later version, which counts
@@ -231,6 +262,7 @@ on_answer(const EngineAnswer *answer, gpointer data)
         take_tokens(operation, answer)) {
         ClaimResult result = get_result(operation, answer, &children);
 
+        count(operation, answer->result);
         claim_result(entry->claim, &result, g_get_monotonic_time());
         run(entry);
     }
@@ -347,6 +379,7 @@ start_operation(Entry *entry, const ClaimAction *action)
         break;
     case CLAIM_CREATE:
     case CLAIM_SWAP:
+        begin_turn(entry);
         create(entry, engine, action, operation);
         break;
     case CLAIM_LIST:
@@ -362,6 +395,7 @@ start_operation(Entry *entry, const ClaimAction *action)
         engine_delete_claim(engine, entry->path, name, on_answer, operation);
         break;
     case CLAIM_STEAL:
+        begin_turn(entry);
         steal(entry, engine, action, operation);
         break;
     case CLAIM_NO_OPERATION:
@@ -551,6 +585,8 @@ entry_session_ended(Entry *entry)
 void
 entry_node_changed(Entry *entry)
 {
+    if (entry->has_waited && entry->since_us != 0)
+        entry->since_us = g_get_monotonic_time();
     claim_changed(entry->claim, g_get_monotonic_time());
     run(entry);
 }

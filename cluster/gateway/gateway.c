@@ -210,6 +210,31 @@ static const SessionFunctions session_functions = {
 
 /* ---- status */
 
+/* Returns lines, owned. */
+static char *
+get_metrics(const Gateway *gateway)
+{
+    static const char *const names[N_METRICS] = {
+        [METRIC_GRANTS] = "grants_total",
+        [METRIC_GRANT_SECONDS] = "grant_seconds_total",
+        [METRIC_HAND_OVERS] = "hand_overs_total",
+        [METRIC_HAND_OVER_SECONDS] = "hand_over_seconds_total",
+        [METRIC_REFUSED_GRANTS] = "refused_grants_total",
+        [METRIC_RECONNECTS] = "reconnects_total",
+        [METRIC_SESSIONS_LOST] = "sessions_lost_total",
+        [METRIC_LEAST_LEASE_LEFT] = "least_lease_left_seconds",
+        [METRIC_HIGHEST_TOKEN] = "highest_token",
+    };
+    const double *values = session_get_metrics(gateway->session);
+    GString *text = g_string_new(NULL);
+    char digits[G_ASCII_DTOSTR_BUF_SIZE];
+
+    for (guint i = 0; i < N_METRICS; i++)
+        g_string_append_printf(text, "%s %s\n", names[i],
+                               g_ascii_dtostr(digits, sizeof digits, values[i]));
+    return g_string_free(text, FALSE);
+}
+
 static void
 on_hosts(const char *hosts, gpointer data)
 {
@@ -217,9 +242,10 @@ on_hosts(const char *hosts, gpointer data)
     Engine *engine = session_get_engine(gateway->session);
     const char *server = engine != NULL ? engine_get_server(engine) : NULL;
     const char *id = seen_get_instance(gateway->options->seen);
+    g_autofree char *metrics = get_metrics(gateway);
 
     service_socket_send_status(gateway->service, session_get_state(gateway->session),
-                               server != NULL ? server : "", hosts, id != NULL ? id : "");
+                               server != NULL ? server : "", hosts, id != NULL ? id : "", metrics);
 }
 
 static void

@@ -7,7 +7,7 @@
 
 #include "claim.h"
 
-#define HOSTS_BYTES_MAX (CLUSTER_PACKET_BYTES_MAX - 1024) /* of their names */
+#define HOSTS_BYTES_MAX (CLUSTER_PACKET_BYTES_MAX - 2048) /* of their names */
 
 /* How many claims a list reads at a time. The lock service asks for 256 lists at a time at most,
  * and a renewal of the lease is carried out after the reads that are in progress. */

@@ -53,6 +53,7 @@ struct Session {
     gboolean has_failed;      /* to begin; the reason was logged */
     ClusterState state;
     ClusterReason reason; /* for the last state that is not ACTIVE */
+    double metrics[N_METRICS];
 };
 
 static void begin(Session *session);
@@ -133,6 +134,15 @@ get_last_deadline_us(const Session *session, gint64 now_us)
     return session->is_reattached ? now_us + session->lease.duration_us : now_us;
 }
 
+static void
+note_lease_left(Session *session, gint64 now_us)
+{
+    double *least = &session->metrics[METRIC_LEAST_LEASE_LEFT];
+
+    if (session->lease.deadline_us != 0)
+        *least = MIN(*least, (double)MAX(session->lease.deadline_us - now_us, 0) / G_USEC_PER_SEC);
+}
+
 /* The engine of this session is not used any more. */
 static void
 forget(Session *session)
@@ -157,6 +167,8 @@ end(Session *session, ClusterReason reason)
 
     if (session->was_ready)
         g_message("the session with ZooKeeper has ended");
+    session->metrics[METRIC_SESSIONS_LOST] += session->was_ready;
+    note_lease_left(session, now_us);
     session->old = g_steal_pointer(&session->engine);
     session->closes_us = MAX(get_last_deadline_us(session, now_us), now_us) + GRACE_US;
     seen_store(session->seen);
@@ -278,6 +290,8 @@ session_check_answer(Session *session, const EngineAnswer *answer, gboolean is_w
         lease_renewal_failed(&session->lease);
         return TRUE;
     }
+    if (is_write)
+        note_lease_left(session, now_us);
     if (lease_answered(&session->lease, answer->sent_us, answer->touched_us, is_write)) {
         if (session->is_ready) {
             session->state = CLUSTER_STATE_ACTIVE;
@@ -388,6 +402,8 @@ session_take_block(Session *session, const char *bucket, guint64 block)
         return FALSE;
     }
     seen_raise_block(session->seen, bucket, block);
+    session->metrics[METRIC_HIGHEST_TOKEN] =
+        MAX(session->metrics[METRIC_HIGHEST_TOKEN], (double)(block << CLUSTER_BLOCK_BITS));
     return TRUE;
 }
 
@@ -541,6 +557,7 @@ on_connected(Session *session)
     }
     lease_set_timeout(&session->lease, timeout_us);
     g_clear_handle_id(&session->unreachable_source, g_source_remove);
+    session->metrics[METRIC_RECONNECTS] += session->was_ready;
     if (session->was_ready)
         become_ready(session, NULL);
     else
@@ -673,6 +690,7 @@ session_new(const ClusterConfig *config,
     session->state = CLUSTER_STATE_CONNECTING;
     session->reason = CLUSTER_REASON_UNREACHABLE;
     lease_init(&session->lease, (gint64)config->session_timeout_secs * G_USEC_PER_SEC);
+    session->metrics[METRIC_LEAST_LEASE_LEFT] = config->session_timeout_secs;
     session->retry_source = g_idle_add(on_retry, session);
     return session;
 }
@@ -720,6 +738,12 @@ ClusterState
 session_get_state(const Session *session)
 {
     return session->state;
+}
+
+double *
+session_get_metrics(Session *session)
+{
+    return session->metrics;
 }
 
 void

@@ -23,6 +23,22 @@
 
 typedef struct Session Session;
 
+/* What is counted since this process was started. Times are in seconds. A turn is granted, or
+ * handed over by another host, which had to be waited for; its time counts from when it was
+ * requested, or the claim in the way was gone. */
+typedef enum {
+    METRIC_GRANTS,
+    METRIC_GRANT_SECONDS,
+    METRIC_HAND_OVERS,
+    METRIC_HAND_OVER_SECONDS,
+    METRIC_REFUSED_GRANTS, /* another host was faster, or the claim was stolen */
+    METRIC_RECONNECTS,
+    METRIC_SESSIONS_LOST,
+    METRIC_LEAST_LEASE_LEFT, /* when the lease was renewed; 0: it has ended */
+    METRIC_HIGHEST_TOKEN,    /* of any bucket */
+    N_METRICS,
+} Metric;
+
 typedef struct {
     /* `claims` (of EngineClaim) are those of an earlier process; NULL if there can be none. */
     void (*ready)(guint64 id, GPtrArray *claims, gpointer data);
@@ -58,6 +74,9 @@ Engine *session_get_engine(const Session *session);
 guint64 session_get_id(const Session *session);
 gint64 session_get_deadline_us(const Session *session);
 ClusterState session_get_state(const Session *session);
+
+/* The values, by Metric. */
+double *session_get_metrics(Session *session);
 
 /* An operation was answered. Returns FALSE, and the session has ended, if its result must not be
  * used: the lease was over, or the operation failed for good. `is_write`: it proves that the

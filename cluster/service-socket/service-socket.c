@@ -314,10 +314,14 @@ service_socket_send_synced(ServiceSocket *self)
 }
 
 void
-service_socket_send_status(
-    ServiceSocket *self, ClusterState state, const char *engine, const char *hosts, const char *id)
+service_socket_send_status(ServiceSocket *self,
+                           ClusterState state,
+                           const char *engine,
+                           const char *hosts,
+                           const char *id,
+                           const char *metrics)
 {
-    SEND(self, CLUSTER_PACKET_STATE, state, engine, hosts, id);
+    SEND(self, CLUSTER_PACKET_STATE, state, engine, hosts, id, metrics);
 }
 
 void

@@ -61,8 +61,12 @@ void service_socket_send_revoked(ServiceSocket *self, guint64 handle, ClusterRev
 void service_socket_send_busy(ServiceSocket *self, guint64 handle, guint32 number);
 void service_socket_send_gone(ServiceSocket *self, guint64 handle, guint32 number);
 void service_socket_send_synced(ServiceSocket *self);
-void service_socket_send_status(
-    ServiceSocket *self, ClusterState state, const char *engine, const char *hosts, const char *id);
+void service_socket_send_status(ServiceSocket *self,
+                                ClusterState state,
+                                const char *engine,
+                                const char *hosts,
+                                const char *id,
+                                const char *metrics);
 void
 service_socket_send_broken(ServiceSocket *self, guint64 serial, guint32 count, gboolean failed);
 

@@ -71,7 +71,7 @@ _weblocks_options() {
     watch) echo --all --json --table --bucket= --system --help ;;
     break) echo --app= --user= --client= --bucket= --system --help ;;
     steal) echo --why= --bucket= --system --help ;;
-    cluster) echo --json --help ;;
+    cluster) echo --json --metrics= --help ;;
     help) echo --help ;;
     *) echo --help --version ;;
   esac
@@ -93,7 +93,7 @@ _weblocks_value() {
   case $option in
     -b | --bucket) _weblocks_offer < <(_weblocks_ask --all | sed '/^cluster:/b; /:/d') ;; # without those of others
     --on-loss) _weblocks_words 'kill ignore' ;;
-    --also-flock) _filedir ;;
+    --also-flock | --metrics) _filedir ;;
     -w | -E | -c | --wait | --timeout | --conflict-exit-code | --why | --grace | --command | --app | --user | \
       --client) ;;
     *) return 1 ;;

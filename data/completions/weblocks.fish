@@ -128,6 +128,7 @@ __weblocks_option watch -s t -l table -d 'Show a table that is updated'
 __weblocks_option break -l app -x -d 'Sandboxed application'
 __weblocks_option break -l user -x -d 'User id'
 __weblocks_option break -l client -x -d 'Client id'
+__weblocks_option cluster -l metrics -r -F -d 'Write metrics for Prometheus to this file instead'
 functions -e __weblocks_option
 complete -c weblocks -n '__weblocks_is cluster; and __weblocks_is_before_name' -a status
 

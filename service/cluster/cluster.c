@@ -33,9 +33,7 @@ struct Cluster {
     guint64 last_serial;     /* of LIST and BREAK */
     ClusterState state;
     ClusterReason reason;
-    char *engine;
-    char *hosts;
-    char *id;
+    GVariant *status; /* the body of STATE; NULL: none */
 };
 
 static const char *
@@ -164,15 +162,15 @@ receive_synced(Cluster *self)
 }
 
 static void
-receive_status(Cluster *self, const ClusterStatus *message)
+receive_status(Cluster *self, const ClusterMessage *message)
 {
-    self->state = message->state;
-    g_free(self->engine);
-    g_free(self->hosts);
-    g_free(self->id);
-    self->engine = g_strdup(message->engine);
-    self->hosts = g_strdup(message->hosts);
-    self->id = g_strdup(message->id);
+    gsize size = g_variant_get_size(message->body);
+    gpointer data = g_memdup2(g_variant_get_data(message->body), size);
+
+    self->state = message->status.state;
+    g_clear_pointer(&self->status, g_variant_unref);
+    self->status = g_variant_ref_sink(
+        g_variant_new_from_data(g_variant_get_type(message->body), data, size, TRUE, g_free, data));
 }
 
 static void
@@ -220,7 +218,7 @@ on_received(const ClusterMessage *message, gpointer data)
         receive_synced(self);
         break;
     case CLUSTER_PACKET_STATE:
-        receive_status(self, &message->status);
+        receive_status(self, message);
         break;
     case CLUSTER_PACKET_ROWS:
         self->functions->listed(&message->rows, self->data);
@@ -279,9 +277,7 @@ on_disconnected(gpointer data)
     self->is_synced = FALSE;
     self->state = CLUSTER_STATE_OFF;
     self->reason = CLUSTER_REASON_NONE;
-    g_clear_pointer(&self->engine, g_free);
-    g_clear_pointer(&self->hosts, g_free);
-    g_clear_pointer(&self->id, g_free);
+    g_clear_pointer(&self->status, g_variant_unref);
     self->functions->disconnected(self->data);
 }
 
@@ -362,9 +358,7 @@ cluster_free(Cluster *self)
     demands_fini(&self->demands);
     lease_timer_fini(&self->lease);
     cluster_config_free(self->config);
-    g_free(self->engine);
-    g_free(self->hosts);
-    g_free(self->id);
+    g_clear_pointer(&self->status, g_variant_unref);
     g_free(self);
 }
 
@@ -453,11 +447,11 @@ cluster_get_info(Cluster *self, ClusterInfo *out_info)
         .state = self->state,
         .reason = self->reason,
         .lease_left_us = MAX(left_us, 0),
-        .engine = self->engine != NULL ? self->engine : "",
-        .hosts = self->hosts != NULL ? self->hosts : "",
-        .id = self->id != NULL ? self->id : "",
+        .status = CLUSTER_STATUS_NONE,
         .config = self->config,
     };
+    if (self->status != NULL)
+        cluster_status_read(self->status, &out_info->status);
 }
 
 /* Returns the output for LIST or BREAK, with the next serial number; NULL: there is no gateway. */

@@ -85,29 +85,34 @@ get_bucket_names(const ClusterConfig *config)
 }
 
 static int
+append_lines(sd_bus_message *reply, const char *key, const char *text)
+{
+    g_autofree char *lines = g_strchomp(g_strdup(text));
+    g_auto(GStrv) strings = g_strsplit(lines, "\n", -1);
+
+    return append_strings(reply, key, strings);
+}
+
+static int
 append_cluster(sd_bus_message *reply, const ClusterInfo *info)
 {
     static const char *const states[] = {"off", "connecting", "active", "suspect", "lost"};
-    static const char *const reasons[] = {
-        "",
-        "unreachable",
-        "not-renewed",
-        "service",
-        "expired",
-        "denied",
-        "other-data",
-        "older-data",
-        "short-sessions",
-        "storage",
-        "addresses",
-        "unexpected",
-        "other-format",
-        "other-cluster",
-        "long-ticks",
-        "other-settings",
-    };
-    g_autofree char *lines = g_strchomp(g_strdup(info->hosts));
-    g_auto(GStrv) hosts = g_strsplit(lines, "\n", -1);
+    static const char *const reasons[] = {"",
+                                          "unreachable",
+                                          "not-renewed",
+                                          "service",
+                                          "expired",
+                                          "denied",
+                                          "other-data",
+                                          "older-data",
+                                          "short-sessions",
+                                          "storage",
+                                          "addresses",
+                                          "unexpected",
+                                          "other-format",
+                                          "other-cluster",
+                                          "long-ticks",
+                                          "other-settings"};
     g_auto(GStrv) buckets = get_bucket_names(info->config);
     const guint32 left_ms = (guint32)CLAMP(info->lease_left_us / 1000, 0, G_MAXUINT32);
     int r;
@@ -116,8 +121,10 @@ append_cluster(sd_bus_message *reply, const ClusterInfo *info)
     if ((r = sd_bus_message_open_container(reply, 'a', "{sv}")) < 0 ||
         (r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}{sv}", "state", "s", states[info->state],
                                    "reason", "s", reasons[info->reason], "leaseLeft", "u", left_ms,
-                                   "server", "s", info->engine, "id", "s", info->id)) < 0 ||
-        (r = append_strings(reply, "hosts", hosts)) < 0 ||
+                                   "server", "s", info->status.engine, "id", "s",
+                                   info->status.id)) < 0 ||
+        (r = append_lines(reply, "hosts", info->status.hosts)) < 0 ||
+        (r = append_lines(reply, "metrics", info->status.metrics)) < 0 ||
         (r = append_strings(reply, "buckets", buckets)) < 0)
         return r;
     return sd_bus_message_close_container(reply);

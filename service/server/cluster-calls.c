@@ -330,7 +330,7 @@ cluster_calls_get_info(const Server *server, ClusterInfo *out_info)
     if (cluster != NULL)
         cluster_get_info(cluster, out_info);
     else
-        *out_info = (ClusterInfo){.state = CLUSTER_STATE_OFF, .engine = "", .hosts = "", .id = ""};
+        *out_info = (ClusterInfo){.state = CLUSTER_STATE_OFF, .status = CLUSTER_STATUS_NONE};
 }
 
 void

@@ -9,13 +9,15 @@
 #include "cluster-config.h"
 #include "cluster-packet.h"
 
+#define CLUSTER_STATUS_NONE \
+    ((ClusterStatus){       \
+        .state = CLUSTER_STATE_OFF, .engine = "", .hosts = "", .id = "", .metrics = ""})
+
 /* Everything is borrowed. */
 typedef struct {
     ClusterState state;
     ClusterReason reason;
     gint64 lease_left_us;        /* 0: there is no lease */
-    const char *engine;          /* the server in use; "": none */
-    const char *hosts;           /* one a line */
-    const char *id;              /* of the data; "" if it is not known */
+    ClusterStatus status;        /* without a gateway, CLUSTER_STATUS_NONE */
     const ClusterConfig *config; /* NULL: this host has none */
 } ClusterInfo;

@@ -163,7 +163,7 @@ class Properties(BusTestCase):
                                     GLib.Variant('(s)', (ADMIN,)))[0]
         self.assertEqual(set(values), {'Version', 'InterfaceVersion', 'Limits', 'Cluster'})
         self.assertEqual(values['Cluster'], {'state': 'off', 'reason': '', 'leaseLeft': 0, 'server': '',
-                                             'id': '', 'hosts': [], 'buckets': []})
+                                             'id': '', 'hosts': [], 'metrics': [], 'buckets': []})
 
     def test_read_only(self):
         for name, value in (('Version', GLib.Variant('s', '9')),

@@ -5,6 +5,7 @@
 is the gateway and the other host."""
 
 import json
+import os
 import time
 
 import clusterpackets as packets
@@ -12,6 +13,11 @@ from cli import CliTestCase
 from clustercase import BUCKET, CONFIG, ClusterCase
 from harness import main, wait_for
 from statecase import StateCase
+
+try:
+    from prometheus_client import parser as prometheus_parser
+except ImportError:
+    prometheus_parser = None
 
 BUCKETS = ['cluster:farm', 'cluster:other', 'cluster:closed']
 HERE = ['--system', '--bucket', BUCKET]
@@ -37,7 +43,7 @@ class Status(ClusterCommandCase):
     def test_not_configured(self):
         StateCase.start(self)
         self.assertEqual(self.status(), {'state': 'off', 'reason': '', 'leaseLeft': 0, 'server': '', 'id': '',
-                                         'hosts': [], 'buckets': []})
+                                         'hosts': [], 'buckets': [], 'metrics': {}})
         self.assertIn('not configured', self.check(0, 'cluster', 'status'))
 
     def test_no_gateway(self):
@@ -86,14 +92,15 @@ class Status(ClusterCommandCase):
     def test_all(self):
         gateway, client, id_, demand = self.hold()
         # The last line may end with a newline, or not.
-        gateway.send(packets.status(packets.ACTIVE, '192.0.2.11:2181', ['alpha', 'b\u202eta', ''], '1f'))
+        gateway.send(packets.status(packets.ACTIVE, '192.0.2.11:2181', ['alpha', 'b\u202eta', ''], '1f',
+                                    ['grants_total 3', 'least_lease_left_seconds 9.25', '']))
         gateway.sync()
         status = self.status()
         left = status.pop('leaseLeft')
         self.assertTrue(0 < left <= 30000, left)
         self.assertEqual(status, {'state': 'active', 'reason': '', 'server': '192.0.2.11:2181',
                                   'id': '1f', 'hosts': ['alpha', 'b\u202eta'],
-                                  'buckets': BUCKETS})
+                                  'buckets': BUCKETS, 'metrics': {'grants_total': 3, 'least_lease_left_seconds': 9.25}})
         text = self.check(0, 'cluster', 'status')
         self.assertRegex(text, r'^state:      active\n'
                                r'reason:     -\n'
@@ -102,6 +109,46 @@ class Status(ClusterCommandCase):
                                r'cluster id: 1f\n'
                                r'hosts:      alpha b\\u\{202e\}ta\n'
                                rf'buckets:    {" ".join(BUCKETS)}\n$')
+
+    def test_metrics(self):
+        """The file is replaced, not written, and is what Prometheus's own parser reads."""
+        gateway, *_ = self.hold()
+        gateway.send(packets.status(packets.ACTIVE, hosts=['alpha', 'beta'],
+                                    metrics=['grants_total 3', 'least_lease_left_seconds 9.25', '']))
+        gateway.sync()
+        path = os.path.join(self.directory, 'weblocks.prom')
+        with open(path, 'w', encoding='ascii') as old:
+            old.write('old')
+            old.flush()
+            self.check(0, 'cluster', f'--metrics={path}')
+            self.assertEqual(os.fstat(old.fileno()).st_nlink, 0)
+        umask = os.umask(0)
+        os.umask(umask)
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o644 & ~umask)
+        with open(path, encoding='ascii') as file:
+            text = file.read()
+        self.assertRegex(text, '^# TYPE weblocks_cluster_active gauge\nweblocks_cluster_active 1\n')
+        self.assertRegex(text, r'\nweblocks_cluster_lease_left_seconds [1-3]?\d(\.\d+)?\n')
+        self.assertTrue(text.endswith('# TYPE weblocks_cluster_hosts gauge\nweblocks_cluster_hosts 2\n'
+                                      '# TYPE weblocks_cluster_grants_total counter\nweblocks_cluster_grants_total 3\n'
+                                      '# TYPE weblocks_cluster_least_lease_left_seconds gauge\n'
+                                      'weblocks_cluster_least_lease_left_seconds 9.25\n'), text)
+        nowhere = os.path.join(self.directory, 'none/x')
+        done = self.weblocks('cluster', 'status', '--metrics', nowhere)
+        self.assertEqual((done.returncode, done.stdout), (74, ''))
+        self.assertIn(nowhere, done.stderr)
+        gateway.close()
+        wait_for(lambda: self.status()['state'] == 'off', what='state')
+        self.check(0, 'cluster', f'--metrics={path}')
+        with open(path, encoding='ascii') as file:
+            self.assertIn('\nweblocks_cluster_active 0\n', file.read())
+        if prometheus_parser is None:
+            self.skipTest('needs python3-prometheus-client')
+        families = {family.name: family for family in prometheus_parser.text_string_to_metric_families(text)}
+        self.assertEqual(families['weblocks_cluster_grants'].type, 'counter')
+        self.assertEqual([(sample.name, sample.value) for family in families.values() for sample in family.samples][2:],
+                         [('weblocks_cluster_hosts', 2), ('weblocks_cluster_grants_total', 3),
+                          ('weblocks_cluster_least_lease_left_seconds', 9.25)])
 
     def test_no_bus(self):
         env = self.env(DBUS_SYSTEM_BUS_ADDRESS='unix:path=/nowhere')

@@ -72,7 +72,7 @@ class UsageErrors(CliTestCase):
                      ('steal', 'x', 'y'), ('run', b'\xff', 'true'), ('steal', b'\xff'),
                      ('list', b'\xff'), ('break',), ('break', 'x', 'y'), ('break', b'\xff'),
                      ('hold',), ('hold', 'x', 'y'), ('hold', b'\xff'),
-                     ('cluster',), ('cluster', 'x'), ('cluster', 'status', 'x'),
+                     ('cluster', '--metrics'), ('cluster', 'x'), ('cluster', 'status', 'x'),
                      ('run', 'x', '-c', 'true', 'more'), ('run', '-c', 'true', 'x', 'more'),
                      ('run', '-c', 'true'), ('run', 'x', '-c'), ('break', '--user', 'root', 'x'), ('break', '--user', '4294967295', 'x')):
             self.check_usage_error(*line)

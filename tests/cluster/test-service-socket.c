@@ -259,7 +259,8 @@ test_send(Fixture *fixture, gconstpointer data)
     service_socket_send_gone(socket, 1, 2);
     service_socket_send_rows(socket, 1, rows);
     service_socket_send_synced(socket);
-    service_socket_send_status(socket, CLUSTER_STATE_LOST, "zk1:2181", "node1", "1f");
+    service_socket_send_status(socket, CLUSTER_STATE_LOST, "zk1:2181", "node1", "1f",
+                               "grants_total 3");
     service_socket_send_broken(socket, 1, 2, FALSE);
     for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
         g_assert_cmpuint(receive(fd)->kind, ==, kinds[i]);
@@ -342,7 +343,7 @@ test_unread(Fixture *fixture, gconstpointer data)
 
     expect(fixture, "hello\n");
     while (service_socket_is_connected(fixture->socket)) {
-        service_socket_send_status(fixture->socket, CLUSTER_STATE_ACTIVE, "", text, "");
+        service_socket_send_status(fixture->socket, CLUSTER_STATE_ACTIVE, "", text, "", "");
         while (g_main_context_iteration(NULL, FALSE))
             ;
         g_assert_cmpuint(n_sent++, <, 1000); /* 30 MB */
@@ -363,7 +364,7 @@ test_slow_reader(Fixture *fixture, gconstpointer data)
 
     expect(fixture, "hello\n");
     for (guint64 i = 1; i <= 60; i++) {
-        service_socket_send_status(fixture->socket, CLUSTER_STATE_ACTIVE, "", text, "");
+        service_socket_send_status(fixture->socket, CLUSTER_STATE_ACTIVE, "", text, "", "");
         service_socket_send_lease(fixture->socket, i, 0, CLUSTER_STATE_ACTIVE, CLUSTER_REASON_NONE);
     }
     while (n_received < 60) {

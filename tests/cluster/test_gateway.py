@@ -44,6 +44,7 @@ class Service:
         self.deadline = 0
         self.n_permits = 0
         self.id = ''
+        self.metrics = {}
         self.rows = {}  # of each list
         self.broken = {}
         self.serials = itertools.count(1)
@@ -63,6 +64,7 @@ class Service:
             self.broken[serial] = -1 if failed else count
         if kind == packets.STATE:
             self.id = members[3]
+            self.metrics = {name: float(value) for name, value in map(str.split, members[4].splitlines())}
         if kind == packets.LEASE:
             self.take_lease(*members)
 
@@ -373,6 +375,50 @@ class Reasons(GatewayCase):
         stopped_host.gateway.send_signal(signal.SIGCONT)
         stopped.wait_for_state('lost', 'not-renewed')
         stopped.wait_for_state('active')
+
+
+class Metrics(GatewayCase):
+    def wait_for(self, service, **values):
+        """The gateway sends what it has counted every ten seconds."""
+        service.wait_for(lambda: all(service.metrics[name] == value for name, value in values.items()), f'{values}')
+
+    def test_all(self):
+        host, service = self.start(timeout=40)
+        service.wait_for_state('active')
+        self.assertEqual(service.metrics, {
+            'grants_total': 0, 'grant_seconds_total': 0, 'hand_overs_total': 0, 'hand_over_seconds_total': 0,
+            'refused_grants_total': 0, 'reconnects_total': 0, 'sessions_lost_total': 0, 'highest_token': 0,
+            'least_lease_left_seconds': 40})
+        service.hold(1, 'a')
+        service.hold(2, 'b')
+        # Another host has this one for a second, which is not counted.
+        engine = self.engine().joined('beta')
+        path = name_path(self.root, 'farm', os.getuid(), 'c')
+        engine.ask('ensure', 'farm', os.getuid(), 'c')
+        node = engine.claim(path)
+        service.demand(3, 'c')
+        wait_for(lambda: len(engine.ask('list', path, 0).listed) == 2, what='the claim')
+        before = time.monotonic()
+        wait_for(lambda: time.monotonic() > before + 1, what='a second')
+        before = time.monotonic()
+        engine.ask('delete', path, node)
+        service.wait_for(lambda: service.n_permits == 3, 'permit')
+        took = time.monotonic() - before
+        self.server.pause()
+        wait_for(lambda: 'has broken' in host.gateway_log(), what='the end of the connection')
+        self.server.resume()
+        self.wait_for(service, grants_total=2, hand_overs_total=1, reconnects_total=1, sessions_lost_total=0,
+                      highest_token=3 << 20)
+        metrics = service.metrics
+        self.assertGreater(metrics['grant_seconds_total'], 0)
+        self.assertGreater(metrics['hand_over_seconds_total'], 0)
+        self.assertLessEqual(metrics['hand_over_seconds_total'], took)
+        # There was no answer for a fifth of the session's time.
+        service.wait_for(lambda: 0 < service.metrics['least_lease_left_seconds'] < 40 - 40 / 5, 'the least lease')
+        engine = self.engine()
+        engine.wait_for_state('CONNECTED')
+        self.delete_host_node(engine, host)
+        self.wait_for(service, sessions_lost_total=1)
 
 
 class Sessions(GatewayCase):

@@ -31,7 +31,7 @@ Break = collections.namedtuple('Break', 'serial uid bucket name host')
 
 TYPES = {HELLO: '(u)', DEMAND: '(ttuuyyybuss)', READY: '()', ACK: '(t)', LIST: '(tuss)', BREAK: '(tusss)',
          LEASE: '(txuu)', PERMIT: '(tyxt)', YIELD: '(tb)', REVOKED: '(ty)', BUSY: '(tu)', GONE: '(tu)',
-         SYNCED: '()', ROWS: '(ta(yyxs))', STATE: '(usss)', BROKEN: '(tub)'}
+         SYNCED: '()', ROWS: '(ta(yyxs))', STATE: '(ussss)', BROKEN: '(tub)'}
 # What weblocksd sends is read as one of these.
 TUPLES = {HELLO: Hello, DEMAND: Demand, READY: Ready, ACK: Ack, LIST: List, BREAK: Break}
 
@@ -100,8 +100,8 @@ def rows(serial, *all_rows):
     return packet(ROWS, serial, all_rows)
 
 
-def status(state, engine='', hosts=(), id_=''):
-    return packet(STATE, state, engine, '\n'.join(hosts), id_)
+def status(state, engine='', hosts=(), id_='', metrics=()):
+    return packet(STATE, state, engine, '\n'.join(hosts), id_, '\n'.join(metrics))
 
 
 def broken(serial, count, failed=False):

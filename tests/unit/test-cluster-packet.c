@@ -35,7 +35,7 @@ static const Example examples[] = {
     {CLUSTER_PACKET_SYNCED, "()"},
     {CLUSTER_PACKET_ROWS, "(uint64 7, [(byte 0x01, byte 0x01, int64 17, 'node1'), "
                           "(byte 0x02, byte 0x02, int64 18, 'node2')])"},
-    {CLUSTER_PACKET_STATE, "(uint32 3, 'zk1:2181', 'node1\\nnode2', '1f')"},
+    {CLUSTER_PACKET_STATE, "(uint32 3, 'zk1:2181', 'node1\\nnode2', '1f', 'grants_total 3')"},
     {CLUSTER_PACKET_BROKEN, "(uint64 7, uint32 2, true)"},
 };
 
@@ -153,7 +153,7 @@ test_of_gateway(void)
     g_assert_cmpuint(other.turn.mode, ==, PERMIT_EXCLUSIVE);
     g_assert_cmpuint(other.turn.block, ==, 12);
     cluster_packet_write(status, CLUSTER_PACKET_STATE, CLUSTER_STATE_SUSPECT, "zk1:2181",
-                         "node1\nnode2", "1f");
+                         "node1\nnode2", "1f", "grants_total 3");
     check_written(status, CLUSTER_PACKET_STATE, &third);
     g_assert_cmpstr(third.status.engine, ==, "zk1:2181");
     g_assert_cmpstr(third.status.hosts, ==, "node1\nnode2");
@@ -283,6 +283,7 @@ static const Case cases[] = {
     {CLUSTER_PACKET_STATE, "state off", "uint32 3", "uint32 0"},
     {CLUSTER_PACKET_STATE, "an unknown state", "uint32 3", "uint32 5"},
     {CLUSTER_PACKET_STATE, "a noncharacter", "'zk1:2181'", "'\\ufffe'"},
+    {CLUSTER_PACKET_STATE, "a noncharacter in the metrics", "'grants_total 3'", "'\\ufffe'"},
     {CLUSTER_PACKET_STATE, "a noncharacter in the id", "'1f'", "'\\ufffe'"},
     {CLUSTER_PACKET_READY, "a body", "()", "(byte 1,)"},
 };
