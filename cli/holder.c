@@ -11,12 +11,15 @@
 #include "cli/lock-output.h"
 #include "cli/signals.h"
 #include "cli/status.h"
+#include "common/bus-names.h"
 
 /* The protocol has 32 bits for a time-out in milliseconds, and 0 means no time-out. A longer time
  * is sent as 0. */
 #define TIMEOUT_MS_MAX ((double)G_MAXUINT32)
 /* How long to wait for the service's last answer before exiting. */
 #define LAST_ANSWER_MS 3000
+/* How often to ask whether the other hosts can be reached. */
+#define CONTACT_MS 250
 
 static void
 finish(Holder *self, int status)
@@ -132,6 +135,55 @@ holder_end(Holder *self, int status)
         start_release(self, status);
 }
 
+/* ---- contact with the other hosts */
+
+static void
+on_cluster_read(GObject *bus, GAsyncResult *result, gpointer data)
+{
+    Holder *self = data;
+    g_autoptr(GVariant) reply = g_dbus_connection_call_finish(G_DBUS_CONNECTION(bus), result, NULL);
+    g_autoptr(GVariant) dict = NULL;
+    const char *state = "";
+    gint64 now_us = g_get_monotonic_time();
+
+    if (reply != NULL) {
+        g_variant_get(reply, "(v)", &dict);
+        g_variant_lookup(dict, "state", "&s", &state);
+    }
+    if (g_str_equal(state, "active"))
+        self->reached_us = now_us;
+    if (self->phase != PHASE_WAIT || self->aborted ||
+        (double)(now_us - self->reached_us) < self->options.connect_timeout * G_USEC_PER_SEC)
+        return;
+    complain(_("the cluster can't be reached; see 'weblocks cluster'"));
+    end_wait(self, STATUS_UNAVAILABLE);
+}
+
+static gboolean
+on_contact(gpointer data)
+{
+    Holder *self = data;
+
+    if (self->phase != PHASE_WAIT || self->aborted)
+        return G_SOURCE_REMOVE;
+    g_dbus_connection_call(
+        self->bus, BUS_SERVICE_NAME, BUS_SERVICE_PATH, "org.freedesktop.DBus.Properties", "Get",
+        g_variant_new("(ss)", BUS_SERVICE_INTERFACE, "Cluster"), G_VARIANT_TYPE("(v)"),
+        G_DBUS_CALL_FLAGS_NONE, LAST_ANSWER_MS, NULL, on_cluster_read, self);
+    return G_SOURCE_CONTINUE;
+}
+
+static void
+on_bus(GObject *source, GAsyncResult *result, gpointer data)
+{
+    Holder *self = data;
+
+    self->bus = g_bus_get_finish(result, NULL);
+    if (self->bus == NULL)
+        return; /* the agent has no connection either */
+    g_timeout_add(CONTACT_MS, on_contact, self);
+}
+
 /* ---- waiting for the lock */
 
 static void
@@ -245,6 +297,9 @@ on_connected(GObject *source, GAsyncResult *result, gpointer data)
         g_main_loop_quit(self->loop);
     } else if (error == NULL) {
         self->manager = web_locks_manager_new(self->agent, self->options.target.bucket);
+        self->reached_us = g_get_monotonic_time();
+        if (self->options.connect_timeout >= 0)
+            g_bus_get(target_bus(&self->options.target), NULL, on_bus, self);
         request(self);
     } else {
         target_explain(&self->options.target, error);
@@ -280,6 +335,7 @@ clear(Holder *self)
     g_clear_object(&self->manager);
     g_clear_object(&self->agent);
     g_clear_object(&self->cancellable);
+    g_clear_object(&self->bus);
     g_main_loop_unref(self->loop);
 }
 
@@ -318,6 +374,9 @@ holder_options_table(HolderOptions *into, const Option *own)
         {"wait", 'w', "SECONDS", N_("Fail if the lock is not granted within that time"),
          option_seconds, &into->wait},
         {"timeout", 0, "SECONDS", NULL, option_seconds, &into->wait},
+        {"connect-timeout", 0, "SECONDS",
+         N_("Fail if the cluster can't be reached for that time while waiting"), option_seconds,
+         &into->connect_timeout},
         {"conflict-exit-code", 'E', "STATUS",
          N_("Exit status if the lock could not be acquired (default: 1)"), option_status,
          &into->conflict_status},
@@ -338,6 +397,10 @@ holder_options_table(HolderOptions *into, const Option *own)
 gboolean
 holder_options_check(HolderOptions *options, const Command *command)
 {
+    if (options->connect_timeout >= 0 && !target_is_clustered(&options->target)) {
+        options_complain(command, _("--connect-timeout is for buckets of a cluster"));
+        return FALSE;
+    }
     options->nonblock = options->nonblock || (options->wait >= 0 && options->wait <= 0);
     if (!options->steal || !(options->shared || options->wait >= 0 || options->nonblock))
         return TRUE;

@@ -21,7 +21,8 @@ typedef struct {
     gboolean nonblock;
     gboolean steal;
     gboolean verbose;
-    double wait; /* in seconds; negative: no limit */
+    double wait;            /* in seconds; negative: no limit */
+    double connect_timeout; /* the same */
     int conflict_status;
     const char *why;      /* NULL: none */
     gboolean ignore_loss; /* a loss doesn't change the exit status */
@@ -56,12 +57,17 @@ struct Holder {
     WebLocksAgent *agent;
     WebLocksManager *manager;
     WaitingLine *line;
-    gboolean aborted; /* in PHASE_WAIT */
-    int status;       /* exit status */
+    GDBusConnection *bus; /* to ask whether the other hosts can be reached; or NULL */
+    gint64 reached_us;    /* when they could, on the monotonic clock; or when the wait began */
+    gboolean aborted;     /* in PHASE_WAIT */
+    int status;           /* exit status */
 };
 
-#define HOLDER_OPTIONS_DEFAULT \
-    ((HolderOptions){.target = TARGET_DEFAULT, .conflict_status = STATUS_CONFLICT, .wait = -1})
+#define HOLDER_OPTIONS_DEFAULT                           \
+    ((HolderOptions){.target = TARGET_DEFAULT,           \
+                     .conflict_status = STATUS_CONFLICT, \
+                     .wait = -1,                         \
+                     .connect_timeout = -1})
 
 /* Returns an owned table for options_parse(): `own` followed by the options of all commands that
  * request a lock. */

@@ -44,7 +44,7 @@ _weblocks_look_back() {
         ((++index))
         ;;
       -b*) _weblocks_bucket=(--bucket "${word#-b}") ;;
-      --wait | --timeout | --conflict-exit-code | --why | --on-loss | --grace | --command | --also-flock | \
+      --wait | --timeout | --connect-timeout | --conflict-exit-code | --why | --on-loss | --grace | --command | --also-flock | \
         --app | --user | --client)
         ((++index))
         ;;
@@ -60,7 +60,7 @@ _weblocks_look_back() {
 }
 
 _weblocks_options() {
-  local lock='--shared --exclusive --nonblock --wait= --timeout= --conflict-exit-code= --steal --why=
+  local lock='--shared --exclusive --nonblock --wait= --timeout= --connect-timeout= --conflict-exit-code= --steal --why=
     --verbose --bucket= --system --help'
   case $1 in
     run)
@@ -94,7 +94,7 @@ _weblocks_value() {
     -b | --bucket) _weblocks_offer < <(_weblocks_ask --all | sed '/^cluster:/b; /:/d') ;; # without those of others
     --on-loss) _weblocks_words 'kill ignore' ;;
     --also-flock | --metrics) _filedir ;;
-    -w | -E | -c | --wait | --timeout | --conflict-exit-code | --why | --grace | --command | --app | --user | \
+    -w | -E | -c | --wait | --timeout | --connect-timeout | --conflict-exit-code | --why | --grace | --command | --app | --user | \
       --client) ;;
     *) return 1 ;;
   esac

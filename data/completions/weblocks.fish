@@ -19,7 +19,7 @@ function __weblocks_words
             case --
                 set index (math $index + 1)
                 break
-            case --wait --timeout --conflict-exit-code --why --on-loss --grace --command --also-flock \
+            case --wait --timeout --connect-timeout --conflict-exit-code --why --on-loss --grace --command --also-flock \
                     --bucket --app --user --client
                 set index (math $index + 2)
             case '--*'
@@ -113,6 +113,7 @@ __weblocks_option 'run hold' -s x -l exclusive -d 'Request an exclusive lock'
 __weblocks_option 'run hold' -s n -l nonblock -d 'Fail if the lock is not available immediately'
 __weblocks_option 'run hold' -s w -l wait -x -d 'Fail if not granted within that time'
 __weblocks_option 'run hold' -l timeout -x -d 'Fail if not granted within that time'
+__weblocks_option 'run hold' -l connect-timeout -x -d "Fail if the cluster can't be reached for that time"
 __weblocks_option 'run hold' -s E -l conflict-exit-code -x -d 'Exit status if the lock could not be acquired'
 __weblocks_option 'run hold' -l steal -d 'Steal the lock from its holders'
 __weblocks_option 'run hold steal' -l why -x -d 'Purpose shown by list'

@@ -214,6 +214,33 @@ class Commands(ClusterCommandCase):
         self.assertEqual(job.wait(), 75)
         self.assertIn('no contact with the cluster', job.stderr())
 
+    def test_connect_timeout(self):
+        """The time is that without contact: it begins again after each moment in which there is contact, which a
+        lock that is not granted does not end."""
+        self.start()
+        path = os.path.join(self.directory, 'ran')
+        began = time.monotonic()
+        done = self.weblocks('run', *HERE, '--connect-timeout=1', 'x', 'touch', path)
+        self.assertEqual((done.returncode, done.stdout), (69, ''))
+        self.assertIn("the cluster can't be reached", done.stderr)
+        self.assertGreaterEqual(time.monotonic() - began, 1)
+        self.assertEqual(self.weblocks('hold', *HERE, '--connect-timeout=0', 'x').returncode, 69)
+        gateway = self.start_gateway()
+        job = self.job('run', *HERE, '--connect-timeout=5', 'x', 'touch', path)
+        gateway.greet()
+        began = time.monotonic()
+        wait_for(lambda: time.monotonic() > began + 6, what='a longer time')
+        self.assertIsNone(job.process.poll())
+        gateway.take(packets.Ack, serial=gateway.lease(state=packets.CONNECTING))
+        self.assertEqual(job.wait(), 69)
+        self.assertFalse(os.path.exists(path))
+        self.assertEqual(self.client().query(BUCKET), ([], []))
+        gateway.take(packets.Ack, serial=gateway.lease())
+        job = self.job('run', *HERE, '--connect-timeout=60', 'x', 'touch', path)
+        gateway.permit(gateway.take_demand('x', want=packets.EXCLUSIVE))
+        self.assertEqual(job.wait(), 0, job.stderr())
+        self.assertTrue(os.path.exists(path))
+
     def test_nonblock(self):
         """Another host holds it."""
         gateway = self.start_gateway()

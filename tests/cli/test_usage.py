@@ -77,6 +77,10 @@ class UsageErrors(CliTestCase):
                      ('run', '-c', 'true'), ('run', 'x', '-c'), ('break', '--user', 'root', 'x'), ('break', '--user', '4294967295', 'x')):
             self.check_usage_error(*line)
 
+    def test_connect_timeout(self):
+        for bucket in (), ('--bucket', 'clusters'):
+            self.check_usage_error('run', *bucket, '--connect-timeout=1', 'x', 'true', expected='--connect-timeout')
+
     def test_steal_excludes_other_options(self):
         for option in ('-s', '-n', '-w1', '-w0', '--nb'):
             self.check_usage_error('run', '--steal', option, 'x', 'true', expected='--steal')

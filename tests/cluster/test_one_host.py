@@ -15,7 +15,7 @@ import unittest
 
 import clusterpackets as packets
 import tap
-from buses import PATIENCE, wait_exit
+from buses import PATIENCE, environment, wait_exit
 from calls import DBusError
 from clusterhosts import BUCKET, Host
 from engines import EngineClient, name_path
@@ -69,6 +69,27 @@ class OneHostCase(unittest.TestCase):
         if not token:
             client.wait_granted(id_)
         return client, id_
+
+
+class Command(OneHostCase):
+    def weblocks(self, *arguments):
+        return subprocess.run([environment('WEBLOCKS_CLI'), *arguments], capture_output=True, text=True, check=False,
+                              timeout=PATIENCE, env={**os.environ, 'DBUS_SYSTEM_BUS_ADDRESS': self.host.bus.address})
+
+    def test_servers_that_can_not_be_reached(self):
+        line = ['run', '--system', '--bucket', BUCKET, '--connect-timeout=8']
+        done = self.weblocks(*line, self.lock, 'true')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.ensemble.servers[0].kill()
+        self.addCleanup(self.ensemble.restore)
+        # Of the first one, this host may still have the permit.
+        done = self.weblocks(*line, self.lock + ' 2', 'true')
+        self.assertEqual(done.returncode, 69, done.stderr)
+        self.assertIn("the cluster can't be reached", done.stderr)
+        path = os.path.join(self.host.directory, 'metrics')
+        self.assertEqual(self.weblocks('cluster', '--metrics', path).returncode, 0)
+        with open(path, encoding='ascii') as file:
+            self.assertIn('\nweblocks_cluster_active 0\n', file.read())
 
 
 class Nodes(OneHostCase):
