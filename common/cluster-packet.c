@@ -17,10 +17,10 @@ static const char row_format[] = "(yyx&s)";
 
 /* As in the header; `&` and `@` are for g_variant_get(). */
 static const char *const formats[] = {
-    [CLUSTER_PACKET_HELLO] = "(u)",         [CLUSTER_PACKET_DEMAND] = "(ttuuyyybu&s&s)",
+    [CLUSTER_PACKET_HELLO] = "(u)",         [CLUSTER_PACKET_DEMAND] = "(tttuuuyyybu&s&s)",
     [CLUSTER_PACKET_READY] = "()",          [CLUSTER_PACKET_ACK] = "(t)",
     [CLUSTER_PACKET_LIST] = "(tu&s&s)",     [CLUSTER_PACKET_BREAK] = "(tu&s&s&s)",
-    [CLUSTER_PACKET_LEASE] = "(txuu)",      [CLUSTER_PACKET_PERMIT] = "(tyxt)",
+    [CLUSTER_PACKET_LEASE] = "(txuu)",      [CLUSTER_PACKET_PERMIT] = "(tyxttu)",
     [CLUSTER_PACKET_YIELD] = "(tb)",        [CLUSTER_PACKET_REVOKED] = "(ty)",
     [CLUSTER_PACKET_BUSY] = "(tu)",         [CLUSTER_PACKET_GONE] = "(tu)",
     [CLUSTER_PACKET_SYNCED] = "()",         [CLUSTER_PACKET_ROWS] = "(t@a(yyxs))",
@@ -64,14 +64,15 @@ is_mode(guint8 mode)
 static gboolean
 read_demand(GVariant *body, ClusterDemand *out)
 {
-    g_variant_get(body, formats[CLUSTER_PACKET_DEMAND], &out->handle, &out->block, &out->uid,
-                  &out->number, &out->want, &out->held, &out->undecided, &out->is_turn_over,
-                  &out->n_waiting, &out->bucket, &out->name);
+    g_variant_get(body, formats[CLUSTER_PACKET_DEMAND], &out->handle, &out->block, &out->session,
+                  &out->claim, &out->uid, &out->number, &out->want, &out->held, &out->undecided,
+                  &out->is_turn_over, &out->n_waiting, &out->bucket, &out->name);
     return out->handle != 0 && out->block <= CLUSTER_BLOCK_MAX && out->number != 0 &&
            out->want <= PERMIT_EXCLUSIVE && out->held <= PERMIT_EXCLUSIVE &&
            out->undecided <= UNDECIDED_STEAL &&
            (out->undecided == UNDECIDED_NONE || out->want != PERMIT_NONE) &&
            (!out->is_turn_over || (out->held == PERMIT_NONE && out->block != 0)) &&
+           (out->session == 0 ? out->claim == 0 : out->block != 0 && !out->is_turn_over) &&
            is_bucket(out->bucket) && is_name(out->name);
 }
 
@@ -131,9 +132,10 @@ read_turn(guint32 kind, GVariant *body, ClusterTurn *out)
 
     switch (kind) {
     case CLUSTER_PACKET_PERMIT:
-        g_variant_get(body, format, &out->handle, &out->mode, &out->deadline_us, &out->block);
+        g_variant_get(body, format, &out->handle, &out->mode, &out->deadline_us, &out->block,
+                      &out->session, &out->claim);
         return out->handle != 0 && is_mode(out->mode) && out->deadline_us > 0 && out->block > 0 &&
-               out->block <= CLUSTER_BLOCK_MAX;
+               out->block <= CLUSTER_BLOCK_MAX && out->session != 0;
     case CLUSTER_PACKET_YIELD:
         g_variant_get(body, format, &out->handle, &out->now);
         return out->handle != 0;

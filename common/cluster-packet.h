@@ -41,14 +41,14 @@
 typedef enum {
     /* From weblocksd. */
     CLUSTER_PACKET_HELLO = 1,  /* (u): the version; the first packet of a connection */
-    CLUSTER_PACKET_DEMAND = 2, /* (ttuuyyybuss): the members of ClusterDemand */
+    CLUSTER_PACKET_DEMAND = 2, /* (tttuuuyyybuss): the members of ClusterDemand */
     CLUSTER_PACKET_READY = 3,  /* (): all demands that exist at the beginning were sent */
     CLUSTER_PACKET_ACK = 4,    /* (t): the serial of a LEASE: weblocksd is alive */
     CLUSTER_PACKET_LIST = 5,   /* (tuss): the members of ClusterList */
     CLUSTER_PACKET_BREAK = 6,  /* (tusss): those of ClusterBreak */
     /* From the gateway. */
     CLUSTER_PACKET_LEASE = 65,   /* (txuu): those of ClusterLease */
-    CLUSTER_PACKET_PERMIT = 66,  /* (tyxt): handle, mode, deadline_us, block */
+    CLUSTER_PACKET_PERMIT = 66,  /* (tyxttu): handle, mode, deadline_us, block, session, claim */
     CLUSTER_PACKET_YIELD = 67,   /* (tb): handle, now; another host waits: the turn is to end */
     CLUSTER_PACKET_REVOKED = 68, /* (ty): handle, reason; what is held under the permit has ended */
     CLUSTER_PACKET_BUSY = 69,    /* (tu): handle, number; another host has a conflicting claim, for
@@ -115,10 +115,17 @@ typedef struct {
  * number when it has no claim for it; the handle is forgotten if no later demand was sent.
  *
  * `block` is that of the permit that the queue has or returns, so that the gateway does not take
- * the end of one turn for that of the next; 0: it has none. */
+ * the end of one turn for that of the next; 0: it has none.
+ *
+ * If the queue has its permit from an earlier connection, `session` and `claim` are those of its
+ * PERMIT: the gateway confirms it by another PERMIT with the same block, if the claim still exists.
+ * They are 0 after a restart of weblocksd, which does not know which tokens of the block it has
+ * issued. */
 typedef struct {
     guint64 handle; /* not 0 */
     guint64 block;
+    guint64 session; /* 0: none, and so is `claim` */
+    guint32 claim;
     guint32 uid;
     guint32 number;        /* not 0 */
     guint8 want;           /* a PermitMode: of the first request that waits */
@@ -162,6 +169,8 @@ typedef struct {
     guint8 mode;        /* a PermitMode, not NONE */
     gint64 deadline_us; /* that of the lease */
     guint64 block;      /* of tokens; not 0 */
+    guint64 session;    /* of the gateway with the engine; not 0 */
+    guint32 claim;      /* distinguishes the claims of a session */
     gboolean now;       /* FALSE: after all requests that wait now; TRUE: nothing more is granted */
     guint8 reason;      /* a ClusterRevokedReason */
     guint32 number;     /* of the demand that this replies to, not 0 */

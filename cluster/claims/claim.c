@@ -30,6 +30,7 @@ struct Claim {
     /* The operation in progress. */
     gboolean is_busy;
     ClaimOperation operation;
+    ClaimName deleted; /* by DELETE */
 
     /* The own node. `next` is the one that the operation in progress, or with an unknown outcome,
      * creates, if there is one. */
@@ -47,6 +48,7 @@ struct Claim {
 
     /* What the last LIST has found. */
     gboolean is_list_valid;
+    gboolean is_list_watched; /* claim_changed() will be called when it is not valid any more */
     gboolean needs_sync;
     gboolean is_missing; /* the node of the name doesn't exist */
     gint32 version;
@@ -215,20 +217,30 @@ create(Claim *claim)
     begin_operation(claim, CLAIM_CREATE)->name = new_name(claim);
 }
 
+/* Whether the lock service has a permit of this session that is not confirmed. */
+static gboolean
+has_earlier_permit(const Claim *claim)
+{
+    return claim->is_unsettled && claim->turn == TURN_NONE && claim->demand.session != 0 &&
+           claim->demand.session == claim->session;
+}
+
 static void
 list(Claim *claim)
 {
     ClaimAction *action = begin_operation(claim, CLAIM_LIST);
 
     action->sync = claim->is_uncertain || claim->needs_sync;
-    action->watch = claim->turn != TURN_NONE;
+    action->watch = claim->turn != TURN_NONE || has_earlier_permit(claim);
     /* A watch that fires from now on is about changes after this list. */
     claim->is_list_valid = TRUE;
+    claim->is_list_watched = action->watch;
 }
 
 static void
 delete_node(Claim *claim, const ClaimName *name)
 {
+    claim->deleted = *name;
     begin_operation(claim, CLAIM_DELETE)->name = *name;
 }
 
@@ -310,6 +322,7 @@ give_permit(Claim *claim, guint64 block, gint64 now_us)
     if (claim->turn == TURN_NONE && (!claim->is_demand_known || !has_demand(claim)))
         return;
     action = append_message(claim, CLAIM_PERMIT);
+    action->name = claim->own;
     action->mode = claim->own.mode;
     action->block = block;
     claim->block = block;
@@ -320,7 +333,7 @@ give_permit(Claim *claim, guint64 block, gint64 now_us)
     if (claim->own.mode == PERMIT_EXCLUSIVE)
         claim->demand.has_steal = FALSE;
     /* The next list sets a watch, to see claims of other hosts. */
-    claim->is_list_valid = FALSE;
+    claim->is_list_valid = claim->is_list_valid && claim->is_list_watched;
 }
 
 /* ---- what to do next */
@@ -347,6 +360,10 @@ step_turn(Claim *claim, gint64 now_us)
 static void
 step_without_node(Claim *claim)
 {
+    if (claim->is_unsettled && !claim->is_list_valid) {
+        list(claim);
+        return;
+    }
     if (claim->demand.want == PERMIT_NONE) {
         if (!claim->has_sent_gone && claim->demand.held == PERMIT_NONE)
             append_message(claim, CLAIM_GONE);
@@ -504,8 +521,30 @@ find_next(Claim *claim)
     }
 }
 
+/* The lock service has something from before its connection: is there the node of the permit?
+ * After a restart, it does not know which one that was; then there is one at most. */
 static void
-take_list(Claim *claim, const ClaimResult *result)
+find_earlier(Claim *claim)
+{
+    const ClaimDemand *demand = &claim->demand;
+    gboolean is_list_valid = claim->is_list_valid;
+
+    for (guint i = 0; i < claim->others->len; i++) {
+        ClaimName other = *get_other(claim, i);
+
+        if (other.session != claim->session ||
+            (demand->session != 0 &&
+             (demand->session != other.session || demand->turn != other.turn)))
+            continue;
+        g_array_remove_index(claim->others, i);
+        set_own(claim, &other);
+        claim->is_list_valid = is_list_valid;
+        return;
+    }
+}
+
+static void
+take_list(Claim *claim, const ClaimResult *result, gint64 now_us)
 {
     g_autoptr(GArray) none = g_array_new(FALSE, FALSE, sizeof(ClaimName));
 
@@ -514,8 +553,12 @@ take_list(Claim *claim, const ClaimResult *result)
     take_children(claim, claim->is_missing ? none : result->children);
     if (claim->is_uncertain)
         find_next(claim);
+    if (!claim->has_own && claim->is_unsettled)
+        find_earlier(claim);
     if (!claim->has_own)
         claim->is_unsettled = FALSE;
+    else if (has_earlier_permit(claim) && claim->own.turn == claim->demand.turn && !claim->is_spent)
+        give_permit(claim, claim->demand.block, now_us);
     claim->is_uncertain = FALSE;
     claim->needs_sync = FALSE;
     claim->has_next = FALSE;
@@ -551,15 +594,15 @@ take_refusal(Claim *claim, ClaimOutcome outcome)
 static void
 take_deletion(Claim *claim)
 {
-    const ClaimName *leftover = find_leftover(claim);
-
-    if (leftover == NULL) {
-        claim->has_own = FALSE;
-        claim->is_unsettled = FALSE;
-    }
-    claim->is_spent = FALSE;
     claim->is_list_valid = FALSE;
-    g_array_set_size(claim->others, 0);
+    for (guint i = 0; i < claim->others->len; i++)
+        if (claim_name_equal(get_other(claim, i), &claim->deleted)) {
+            g_array_remove_index(claim->others, i);
+            return;
+        }
+    claim->has_own = FALSE;
+    claim->is_spent = FALSE;
+    claim->is_unsettled = FALSE;
 }
 
 static void
@@ -603,7 +646,7 @@ claim_result(Claim *claim, const ClaimResult *result, gint64 now_us)
     if (result->outcome == CLAIM_UNKNOWN)
         claim->is_uncertain = TRUE;
     else if (claim->operation == CLAIM_LIST)
-        take_list(claim, result);
+        take_list(claim, result, now_us);
     else if (result->outcome == CLAIM_OK ||
              (claim->operation == CLAIM_DELETE && result->outcome == CLAIM_NO_NODE))
         take_success(claim, result, now_us);
@@ -627,6 +670,8 @@ claim_set_demand(Claim *claim, const ClaimDemand *demand, gint64 now_us)
     } else if (claim->turn != TURN_NONE && !is_about_turn) {
         claim->demand.has_steal = FALSE; /* from before the permit, which has decided it */
     }
+    if (!claim->is_demand_known && (demand->held != PERMIT_NONE || demand->session != 0))
+        claim->is_unsettled = TRUE;
     claim->is_demand_known = TRUE;
     claim->has_sent_gone = FALSE;
     if (!demand->has_if_available)
@@ -679,15 +724,13 @@ claim_session_ended(Claim *claim, gint64 now_us)
 }
 
 void
-claim_adopt(Claim *claim, const ClaimName *name)
+claim_adopt(Claim *claim, const ClaimName *name, gint64 now_us)
 {
-    g_assert(!claim->is_busy);
-    if (claim->has_own)
-        g_array_append_val(claim->others, *name);
-    else
-        set_own(claim, name);
-    claim->is_unsettled = TRUE;
-    claim->needs_sync = TRUE;
+    if ((claim->has_own && claim->own.turn == name->turn) ||
+        (claim->has_next && claim->next.turn == name->turn))
+        return;
+    g_array_append_val(claim->others, *name);
+    step(claim, now_us);
 }
 
 void

@@ -43,6 +43,8 @@ typedef struct {
     gboolean is_returned;      /* the lock service returns the permit */
     guint64 block;             /* of the permit that it has or returns; 0: none. It distinguishes
                                   a demand that has crossed a new permit */
+    guint64 session;           /* and of the claim of a permit from an earlier connection; */
+    guint32 turn;              /* 0: there is none */
 } ClaimDemand;
 
 /* Operations of the engine on the node of the name and its children. */
@@ -63,7 +65,7 @@ typedef enum {
 /* Messages for the lock service. */
 typedef enum {
     CLAIM_NO_MESSAGE,
-    CLAIM_PERMIT, /* it has a permit of `mode`, and the tokens of `block` */
+    CLAIM_PERMIT, /* it has a permit of `mode`, by `name`, and the tokens of `block` */
     CLAIM_YIELD, /* end the turn: grant only to requests that wait already, or, if `now`, to none */
     CLAIM_REVOKED, /* the permit has ended: stolen, or lost if `is_lost` */
     CLAIM_BUSY,    /* a claim of another host conflicts */
@@ -121,7 +123,10 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ClaimAction, claim_action_clear)
 void claim_set_demand(Claim *claim, const ClaimDemand *demand, gint64 now_us);
 
 /* The lock service has connected again: it has no permit until it gets it again, and its demand is
- * not known until the next claim_set_demand(), as in a new claim. */
+ * not known until the next claim_set_demand(), as in a new claim. If that names the claim of the
+ * permit, and this is found among the children of the name, the permit is confirmed: it was
+ * granted, since the lock service has got the permit, and not returned, since the lock service says
+ * so. */
 void claim_service_restarted(Claim *claim);
 
 /* There is a connection to the engine, in this session (not 0). */
@@ -135,8 +140,9 @@ void claim_disconnected(Claim *claim);
  * result comes any more for an operation in progress. */
 void claim_session_ended(Claim *claim, gint64 now_us);
 
-/* A node of this session was found that an earlier process of this host had made. */
-void claim_adopt(Claim *claim, const ClaimName *name);
+/* A node of this session was found that an earlier process of this host may have made. It is
+ * deleted, unless it is in use. */
+void claim_adopt(Claim *claim, const ClaimName *name, gint64 now_us);
 
 /* The result of the operation in progress. */
 void claim_result(Claim *claim, const ClaimResult *result, gint64 now_us);
@@ -158,7 +164,7 @@ gboolean claim_is_busy(const Claim *claim);
 /* Whether there is a node, or may be one. */
 gboolean claim_has_node(const Claim *claim);
 
-/* Whether it is known if an adopted node, or one from before claim_service_restarted(), gives a
- * permit. What happens to later nodes does not change that: under contention there is always an
- * operation in progress. */
+/* Whether it is known if a node from before the connection of the lock service gives a permit.
+ * What happens to later nodes does not change that: under contention there is always an operation
+ * in progress. */
 gboolean claim_is_settled(const Claim *claim);

@@ -441,6 +441,21 @@ start_or_wait(Entry *entry, ClaimAction *action)
 /* ---- messages for the lock service */
 
 static void
+send_permit(Entry *entry, const ClaimAction *action)
+{
+    const ClusterTurn permit = {
+        .handle = entry->handle,
+        .mode = action->mode,
+        .deadline_us = session_get_deadline_us(entry->context->session),
+        .block = action->block,
+        .session = action->name.session,
+        .claim = action->name.turn,
+    };
+
+    service_socket_send_permit(entry->context->service, &permit);
+}
+
+static void
 send_message(Entry *entry, const ClaimAction *action)
 {
     ServiceSocket *service = entry->context->service;
@@ -451,8 +466,7 @@ send_message(Entry *entry, const ClaimAction *action)
         return;
     switch (action->message) {
     case CLAIM_PERMIT:
-        service_socket_send_permit(service, entry->handle, action->mode,
-                                   session_get_deadline_us(entry->context->session), action->block);
+        send_permit(entry, action);
         break;
     case CLAIM_YIELD:
         service_socket_send_yield(service, entry->handle, action->now);
@@ -526,6 +540,8 @@ entry_set_demand(Entry *entry, const ClusterDemand *message)
         .has_steal = message->undecided == UNDECIDED_STEAL,
         .is_returned = message->is_turn_over,
         .block = message->block,
+        .session = message->session,
+        .turn = message->claim,
     };
 
     if (demand.has_steal)
@@ -594,5 +610,6 @@ entry_node_changed(Entry *entry)
 void
 entry_adopt(Entry *entry, const ClaimName *name)
 {
-    claim_adopt(entry->claim, name);
+    claim_adopt(entry->claim, name, g_get_monotonic_time());
+    run(entry);
 }

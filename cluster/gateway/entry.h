@@ -65,6 +65,4 @@ void entry_session_ready(Entry *entry, guint64 session);
 void entry_session_interrupted(Entry *entry);
 void entry_session_ended(Entry *entry);
 void entry_node_changed(Entry *entry);
-
-/* Before entry_session_ready(). */
 void entry_adopt(Entry *entry, const ClaimName *name);

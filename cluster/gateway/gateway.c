@@ -12,6 +12,9 @@
 /* How often the list of hosts is read for `weblocks cluster status`. */
 #define STATUS_SECS 10
 
+/* How many claims an earlier process can have left. */
+#define LEFT_MAX 100000
+
 struct Gateway {
     const GatewayOptions *options;
     Session *session;
@@ -23,6 +26,7 @@ struct Gateway {
     GHashTable *unsettled; /* set of entries of which it is not known whether they give permits */
     gboolean is_ready;     /* the lock service has sent all its demands */
     gboolean has_sent_synced;
+    gboolean is_sweeping; /* see sweep() */
     guint status_source;
 };
 
@@ -36,9 +40,8 @@ get_turn_us(const Gateway *gateway, const char *bucket)
     return (gint64)(config != NULL ? config->turn_secs : TURN_DEFAULT_SECS) * G_USEC_PER_SEC;
 }
 
-/* `is_adopted`: a new one gets the session later, with all others. */
 static Entry *
-get_entry(Gateway *gateway, const char *bucket, guint32 uid, const char *name, gboolean is_adopted)
+get_entry(Gateway *gateway, const char *bucket, guint32 uid, const char *name)
 {
     g_autofree char *path = engine_path_name(gateway->options->config->root, bucket, uid, name);
     Entry *entry = g_hash_table_lookup(gateway->entries, path);
@@ -48,7 +51,7 @@ get_entry(Gateway *gateway, const char *bucket, guint32 uid, const char *name, g
     unused_remove(gateway->unused, path);
     entry = entry_new(&gateway->context, path, bucket, uid, name, get_turn_us(gateway, bucket));
     g_hash_table_insert(gateway->entries, (gpointer)entry_get_path(entry), entry);
-    if (!is_adopted && session_get_engine(gateway->session) != NULL)
+    if (session_get_engine(gateway->session) != NULL)
         entry_session_ready(entry, session_get_id(gateway->session));
     return entry;
 }
@@ -79,15 +82,59 @@ drop_entry(Gateway *gateway, Entry *entry)
     g_hash_table_remove(gateway->entries, entry_get_path(entry));
 }
 
+static void
+delete_left(Gateway *gateway, const EngineClaim *claim)
+{
+    ClaimName name;
+    Entry *entry;
+
+    if (!claim_name_parse(claim->node, &name) || name.session != session_get_id(gateway->session))
+        return;
+    entry = get_entry(gateway, claim->bucket, claim->uid, claim->name);
+    entry_adopt(entry, &name);
+    if (entry_get_handle(entry) == 0)
+        entry_drop_demand(entry);
+}
+
+static void
+on_swept(const EngineAnswer *answer, gpointer data)
+{
+    Gateway *gateway = data;
+
+    gateway->is_sweeping = FALSE;
+    if (!session_check_answer(gateway->session, answer, FALSE) || answer->result != ENGINE_OK ||
+        !gateway->is_ready)
+        return; /* again with the next connection */
+    session_set_found(gateway->session);
+    for (guint i = 0; i < answer->claims->len; i++)
+        delete_left(gateway, answer->claims->pdata[i]);
+}
+
+/* Deletes the claims that an earlier process has left, and that give no permit. They are looked for
+ * among all claims of all hosts, after all that is held was confirmed. */
+static void
+sweep(Gateway *gateway)
+{
+    g_autofree char *part = NULL;
+
+    if (gateway->is_sweeping || !session_is_reattached(gateway->session))
+        return;
+    gateway->is_sweeping = TRUE;
+    part = g_strdup_printf("-%016" G_GINT64_MODIFIER "x-", session_get_id(gateway->session));
+    engine_scan(session_get_engine(gateway->session), part, LEFT_MAX, on_swept, gateway);
+}
+
 /* Sends SYNCED when it is known which of the earlier claims give permits. */
 static void
 send_synced(Gateway *gateway)
 {
-    if (!gateway->is_ready || gateway->has_sent_synced ||
-        session_get_engine(gateway->session) == NULL || g_hash_table_size(gateway->unsettled) > 0)
+    if (!gateway->is_ready || session_get_engine(gateway->session) == NULL ||
+        g_hash_table_size(gateway->unsettled) > 0)
         return;
+    if (!gateway->has_sent_synced)
+        service_socket_send_synced(gateway->service);
     gateway->has_sent_synced = TRUE;
-    service_socket_send_synced(gateway->service);
+    sweep(gateway);
 }
 
 static void
@@ -117,36 +164,18 @@ drop_unwanted(Gateway *gateway)
 
 /* ---- the session */
 
-/* Entries get the session when all claims are adopted: before, SYNCED might be sent too early. */
-static void
-adopt(Gateway *gateway, const EngineClaim *claim)
-{
-    ClaimName name;
-    Entry *entry;
-
-    if (!claim_name_parse(claim->node, &name) || name.session != session_get_id(gateway->session))
-        return;
-    entry = get_entry(gateway, claim->bucket, claim->uid, claim->name, TRUE);
-    entry_adopt(entry, &name);
-    g_hash_table_add(gateway->unsettled, entry);
-}
-
 static void send_status(Gateway *gateway);
 
 static void
-on_session_ready(guint64 id, GPtrArray *claims, gpointer data)
+on_session_ready(guint64 id, gpointer data)
 {
     Gateway *gateway = data;
     g_autoptr(GPtrArray) entries = NULL;
 
     g_message("connected to ZooKeeper, session 0x%" G_GINT64_MODIFIER "x", id);
-    for (guint i = 0; claims != NULL && i < claims->len; i++)
-        adopt(gateway, claims->pdata[i]);
     entries = copy_entries(gateway);
     for (guint i = 0; i < entries->len; i++)
         entry_session_ready(entries->pdata[i], id);
-    if (gateway->is_ready)
-        drop_unwanted(gateway);
     send_synced(gateway);
     send_status(gateway);
 }
@@ -287,7 +316,7 @@ on_demand(const ClusterDemand *message, gpointer data)
     Entry *entry = g_hash_table_lookup(gateway->handles, &message->handle);
 
     if (entry == NULL) {
-        entry = get_entry(gateway, message->bucket, message->uid, message->name, FALSE);
+        entry = get_entry(gateway, message->bucket, message->uid, message->name);
         if (entry_get_handle(entry) != 0) {
             g_warning("weblocksd has used two handles for one name");
             service_socket_disconnect(gateway->service);
@@ -305,9 +334,7 @@ on_ready(gpointer data)
     Gateway *gateway = data;
 
     gateway->is_ready = TRUE;
-    /* The claims of an earlier process are only known with the session. */
-    if (session_get_engine(gateway->session) != NULL)
-        drop_unwanted(gateway);
+    drop_unwanted(gateway);
     send_synced(gateway);
 }
 

@@ -21,9 +21,6 @@
  * that was ever allowed. */
 #define UNKNOWN_TIMEOUT_MS 9000
 
-/* How many claims an earlier process can have left. */
-#define ADOPTED_MAX 100000
-
 struct Session {
     const ClusterConfig *config;
     const char *credential; /* NULL: none */
@@ -38,7 +35,7 @@ struct Session {
     gint64 closes_us; /* when to close it at the latest */
     gboolean is_ready;
     gboolean was_ready;     /* in this process */
-    gboolean is_reattached; /* an earlier process began it, and its nodes are not known yet */
+    gboolean is_reattached; /* see session_is_reattached() */
     gboolean is_outdated;   /* its time-out is not the configured one */
     gboolean has_begun;     /* one; a stored session is for the first */
     gboolean is_probing;    /* the session is only to learn the servers' tick */
@@ -57,6 +54,12 @@ struct Session {
 };
 
 static void begin(Session *session);
+
+static gboolean
+may_have_nodes(const Session *session)
+{
+    return session->is_reattached || session->functions->has_nodes(session->data);
+}
 
 /* ---- lease */
 
@@ -208,7 +211,7 @@ on_lease(gpointer data)
     gint64 now_us = boot_time_get_us();
 
     session->lease_source = 0;
-    if (session->lease.deadline_us != 0 && !session->functions->has_nodes(session->data)) {
+    if (session->lease.deadline_us != 0 && !may_have_nodes(session)) {
         session->lease.deadline_us = 0;
         if (!session->is_ready)
             set_state(session, CLUSTER_STATE_CONNECTING, CLUSTER_REASON_UNREACHABLE);
@@ -306,33 +309,17 @@ session_check_answer(Session *session, const EngineAnswer *answer, gboolean is_w
 /* ---- beginning */
 
 static void
-become_ready(Session *session, GPtrArray *claims)
+become_ready(Session *session)
 {
     session->is_ready = TRUE;
     session->was_ready = TRUE;
     session->has_failed = FALSE;
     set_state(session, CLUSTER_STATE_ACTIVE, CLUSTER_REASON_NONE);
-    session->functions->ready(session_get_id(session), claims, session->data);
+    session->functions->ready(session_get_id(session), session->data);
     /* Without a lease, nodes that were made before would stay as long as this process, if the lock
      * service doesn't connect any more. */
-    if (session->lease.deadline_us == 0 && session->functions->has_nodes(session->data))
+    if (session->lease.deadline_us == 0 && may_have_nodes(session))
         engine_renew(session->engine, on_renewed, session);
-}
-
-static void
-on_scanned(const EngineAnswer *answer, gpointer data)
-{
-    Session *session = data;
-
-    if (!session_check_answer(session, answer, FALSE))
-        return;
-    if (answer->result != ENGINE_OK)
-        return; /* interrupted: again with the next connection */
-    session->is_reattached = FALSE;
-    if (session->is_outdated && answer->claims->len == 0)
-        replace(session);
-    else
-        become_ready(session, answer->claims);
 }
 
 /* A new process has not seen what the earlier one did until after a sync. */
@@ -340,12 +327,10 @@ static void
 on_synced(const EngineAnswer *answer, gpointer data)
 {
     Session *session = data;
-    g_autofree char *part = NULL;
 
     if (!session_check_answer(session, answer, FALSE) || answer->result != ENGINE_OK)
         return; /* interrupted: again with the next connection */
-    part = g_strdup_printf("-%016" G_GINT64_MODIFIER "x-", session_get_id(session));
-    engine_scan(session->engine, part, ADOPTED_MAX, on_scanned, session);
+    become_ready(session);
 }
 
 /* ---- the engine's data */
@@ -477,7 +462,7 @@ finish_joining(Session *session)
     if (session->is_reattached)
         engine_sync(session->engine, session->config->root, on_synced, session);
     else
-        become_ready(session, NULL);
+        become_ready(session);
 }
 
 static void
@@ -559,7 +544,7 @@ on_connected(Session *session)
     g_clear_handle_id(&session->unreachable_source, g_source_remove);
     session->metrics[METRIC_RECONNECTS] += session->was_ready;
     if (session->was_ready)
-        become_ready(session, NULL);
+        become_ready(session);
     else
         engine_join(session->engine, session->host,
                     session->config->cluster_id != NULL ? session->config->cluster_id
@@ -698,18 +683,16 @@ session_new(const ClusterConfig *config,
 void
 session_free(Session *session)
 {
-    /* Until it has found them, this process has no nodes of the one before. */
-    gboolean may_have_nodes =
-        session->is_reattached || session->functions->has_nodes(session->data);
+    gboolean keeps_session = may_have_nodes(session);
 
     g_clear_handle_id(&session->retry_source, g_source_remove);
     g_clear_handle_id(&session->unreachable_source, g_source_remove);
     g_clear_handle_id(&session->lease_source, g_source_remove);
     if (session->engine != NULL) {
         session->is_ready = FALSE;
-        if (!may_have_nodes)
+        if (!keeps_session)
             session_file_delete(session->directory);
-        engine_free(g_steal_pointer(&session->engine), may_have_nodes);
+        engine_free(g_steal_pointer(&session->engine), keeps_session);
     }
     if (session->old != NULL)
         engine_free(g_steal_pointer(&session->old), TRUE);
@@ -744,6 +727,18 @@ double *
 session_get_metrics(Session *session)
 {
     return session->metrics;
+}
+
+gboolean
+session_is_reattached(const Session *session)
+{
+    return session->is_reattached;
+}
+
+void
+session_set_found(Session *session)
+{
+    session->is_reattached = FALSE;
 }
 
 void

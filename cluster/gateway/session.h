@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The session with the engine, one after the other: connects, joins, takes over the claims of an
+/* The session with the engine, one after the other: connects, joins, or takes over the one of an
  * earlier process of this host, and renews the lease.
  *
  * A session is ready while operations can be started. It is interrupted while there is no
@@ -40,8 +40,7 @@ typedef enum {
 } Metric;
 
 typedef struct {
-    /* `claims` (of EngineClaim) are those of an earlier process; NULL if there can be none. */
-    void (*ready)(guint64 id, GPtrArray *claims, gpointer data);
+    void (*ready)(guint64 id, gpointer data);
     void (*interrupted)(gpointer data);
     void (*ended)(gpointer data);
     void (*changed)(const char *name_path, gpointer data);
@@ -51,7 +50,8 @@ typedef struct {
                           ClusterState state,
                           ClusterReason reason,
                           gpointer data);
-    /* Whether this host has nodes, or may have some: only then there is a lease. */
+    /* Whether this process has nodes, or may have some: only then, or if the one before may have
+     * left some, there is a lease. */
     gboolean (*has_nodes)(gpointer data);
 } SessionFunctions;
 
@@ -77,6 +77,11 @@ ClusterState session_get_state(const Session *session);
 
 /* The values, by Metric. */
 double *session_get_metrics(Session *session);
+
+/* Whether an earlier process has begun the session, and may have left nodes in it; until they have
+ * been found. */
+gboolean session_is_reattached(const Session *session);
+void session_set_found(Session *session);
 
 /* An operation was answered. Returns FALSE, and the session has ended, if its result must not be
  * used: the lease was over, or the operation failed for good. `is_write`: it proves that the

@@ -277,10 +277,10 @@ service_socket_send_lease(ServiceSocket *self,
 }
 
 void
-service_socket_send_permit(
-    ServiceSocket *self, guint64 handle, PermitMode mode, gint64 deadline_us, guint64 block)
+service_socket_send_permit(ServiceSocket *self, const ClusterTurn *permit)
 {
-    SEND(self, CLUSTER_PACKET_PERMIT, handle, mode, deadline_us, block);
+    SEND(self, CLUSTER_PACKET_PERMIT, permit->handle, permit->mode, permit->deadline_us,
+         permit->block, permit->session, permit->claim);
 }
 
 void

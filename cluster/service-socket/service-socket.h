@@ -54,8 +54,7 @@ void service_socket_send_lease(ServiceSocket *self,
                                gint64 deadline_us,
                                ClusterState state,
                                ClusterReason reason);
-void service_socket_send_permit(
-    ServiceSocket *self, guint64 handle, PermitMode mode, gint64 deadline_us, guint64 block);
+void service_socket_send_permit(ServiceSocket *self, const ClusterTurn *permit);
 void service_socket_send_yield(ServiceSocket *self, guint64 handle, gboolean now);
 void service_socket_send_revoked(ServiceSocket *self, guint64 handle, ClusterRevokedReason reason);
 void service_socket_send_busy(ServiceSocket *self, guint64 handle, guint32 number);

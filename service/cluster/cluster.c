@@ -55,6 +55,7 @@ lose(Demand *demand, gpointer data)
     const LockDemand now = permit_get_demand(demand->queue);
     Loss *loss = data;
 
+    demand_note_unconfirmed(demand);
     if ((loss->only_unconfirmed && demand->is_confirmed) ||
         (now.permit == PERMIT_NONE && now.held == PERMIT_NONE))
         return;
@@ -132,7 +133,7 @@ receive_permit(Cluster *self, Demand *demand, const ClusterTurn *message)
 {
     LockQueue *queue = demand->queue;
 
-    demand_confirm(demand, message->block);
+    demand_confirm(demand, message);
     if (message->deadline_us <= boot_time_get_us()) {
         /* It is returned at the end of the turn. */
         permit_revoke(queue, EFFECT_LOST);

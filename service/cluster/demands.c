@@ -185,10 +185,13 @@ send_demand(Demand *demand, const LockDemand *now, guint64 returned, GByteArray 
 {
     const LockManager *manager = demand->queue->manager;
 
+    const gboolean is_earlier = demand->block != 0 && !demand->is_confirmed;
+
     demand->sent = *now;
     demand->must_send = FALSE;
     cluster_packet_write(out, CLUSTER_PACKET_DEMAND, demand->handle,
-                         returned != 0 ? returned : demand->block, manager->principal->identity.uid,
+                         returned != 0 ? returned : demand->block, is_earlier ? demand->session : 0,
+                         is_earlier ? demand->claim : 0, manager->principal->identity.uid,
                          ++demand->number, now->want, now->held, now->undecided, returned != 0,
                          now->n_waiting, manager->bucket + strlen(BUS_CLUSTER_PREFIX),
                          demand->queue->name);
@@ -205,8 +208,10 @@ demands_update(Demands *self, Demand *demand, GByteArray *out)
         now = permit_get_demand(demand->queue);
     }
     if (now.permit == PERMIT_NONE) {
-        returned = demand->block;
-        demand->block = 0;
+        if (demand->is_confirmed) {
+            returned = demand->block;
+            demand->block = 0;
+        }
         if (is_empty(&now) && (out == NULL || demand->number == 0)) {
             remove_demand(self, demand);
             return;
@@ -219,9 +224,11 @@ demands_update(Demands *self, Demand *demand, GByteArray *out)
 }
 
 void
-demand_confirm(Demand *demand, guint64 block)
+demand_confirm(Demand *demand, const ClusterTurn *permit)
 {
-    demand->block = block;
+    demand->block = permit->block;
+    demand->session = permit->session;
+    demand->claim = permit->claim;
     demand->is_confirmed = TRUE;
     demand->sent.undecided = UNDECIDED_NONE; /* the permit decides it */
 }
@@ -231,6 +238,13 @@ demand_note_revoked(Demand *demand)
 {
     demand->block = 0;
     demand->must_send = TRUE;
+}
+
+void
+demand_note_unconfirmed(Demand *demand)
+{
+    if (!demand->is_confirmed)
+        demand->block = 0;
 }
 
 void
@@ -245,7 +259,6 @@ demands_receive_gone(Demands *self, Demand *demand, guint32 number)
 static void
 reset(Demand *demand, gpointer data)
 {
-    demand->block = 0;
     demand->is_confirmed = FALSE;
     demand->must_send = FALSE;
     demand->number = 0;

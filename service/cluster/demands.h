@@ -21,7 +21,11 @@
 typedef struct {
     guint64 handle;
     LockQueue *queue;
-    guint64 block;         /* of its permit; 0: none */
+    /* Of its permit; `block` is 0 if there is none. If it is not confirmed, it is from an earlier
+     * connection. */
+    guint64 block;
+    guint64 session;
+    guint32 claim;
     gboolean is_confirmed; /* a permit has come by this connection */
     gboolean must_send;    /* even if it is the same as the last one */
     guint32 number;        /* of the last ClusterDemand sent by this connection; 0: none */
@@ -62,16 +66,19 @@ void demands_foreach(Demands *demands, void (*visit)(Demand *demand, gpointer da
 void demands_update(Demands *demands, Demand *demand, GByteArray *out);
 
 /* A permit has been received, and set in the queue. */
-void demand_confirm(Demand *demand, guint64 block);
+void demand_confirm(Demand *demand, const ClusterTurn *permit);
 
 /* A permit has been revoked by the gateway, and removed from the queue. */
 void demand_note_revoked(Demand *demand);
 
+/* A permit of an earlier connection is not confirmed any more. */
+void demand_note_unconfirmed(Demand *demand);
+
 /* A GONE with this number has been received. May free the demand. */
 void demands_receive_gone(Demands *demands, Demand *demand, guint32 number);
 
-/* A connection begins: nothing was sent by it, and every permit needs a confirmation. Until then
- * held locks stay, and nothing is granted. */
+/* A connection begins: nothing was sent by it, and every permit needs a confirmation, for which its
+ * claim is named. Until then held locks stay, and nothing is granted. */
 void demands_reset(Demands *demands);
 
 /* Gives up the permits of queues that have been empty for long enough. Their demands change. */

@@ -7,7 +7,8 @@
  * gateway doesn't send SYNCED, by which locks without a permit are lost.
  * turn: when the lock service is asked to end its turn.
  * steal: how many claims it ends; a permit that it replaces.
- * leftover: an earlier process has left two nodes of the same name. */
+ * leftover: an earlier process has left two nodes of the same name.
+ * kept: a permit from before the gateway, or the connection of weblocksd, has begun. */
 
 #include "cluster/claims/claim.h"
 
@@ -28,8 +29,8 @@ static const ClaimName own = {PERMIT_EXCLUSIVE, MINE, 1, SEQUENCE};
 static const ClaimName before_own = {PERMIT_EXCLUSIVE, OTHER, 1, SEQUENCE - 1};
 static const ClaimName after_own = {PERMIT_EXCLUSIVE, OTHER, 1, SEQUENCE + 1};
 
-/* A process of the gateway that has found the node `own` of an earlier one; weblocksd has a lock.
- */
+/* An earlier process of the gateway has made the node `own`; weblocksd has a lock, and was
+ * restarted, too. */
 static void
 set_up(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
 {
@@ -38,7 +39,6 @@ set_up(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
     fixture->last_turn = 0;
     fixture->claim = claim_new(TURN_US, &fixture->last_turn);
     claim_set_demand(fixture->claim, &demand, 0);
-    claim_adopt(fixture->claim, &own);
     claim_connected(fixture->claim, MINE, 0);
     g_assert_false(claim_is_settled(fixture->claim));
 }
@@ -309,16 +309,10 @@ test_steal_returned(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
 static void
 test_leftover(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
 {
-    const ClaimDemand demand = {.held = PERMIT_EXCLUSIVE};
     const ClaimName second = {PERMIT_EXCLUSIVE, MINE, 2, SEQUENCE + 1};
     g_auto(ClaimAction) action = {0};
 
-    g_clear_pointer(&fixture->claim, claim_free);
-    fixture->claim = claim_new(TURN_US, &fixture->last_turn);
-    claim_set_demand(fixture->claim, &demand, 0);
-    claim_adopt(fixture->claim, &own);
-    claim_adopt(fixture->claim, &second);
-    claim_connected(fixture->claim, MINE, 0);
+    answer_list(fixture, &own, &second);
     g_assert_true(claim_take_action(fixture->claim, &action));
     g_assert_cmpint(action.operation, ==, CLAIM_DELETE);
     g_assert_true(claim_name_equal(&action.name, &second));
@@ -328,6 +322,84 @@ test_leftover(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
     answer(fixture, CLAIM_GRANT, (ClaimResult){.block = 5});
     expect_message(fixture, CLAIM_PERMIT);
     g_assert_true(claim_is_settled(fixture->claim));
+}
+
+/* ---- weblocksd has kept its permit */
+
+static void
+begin_with_permit(Fixture *fixture, guint64 session, guint32 turn)
+{
+    const ClaimDemand demand = {
+        .held = PERMIT_EXCLUSIVE, .block = 5, .session = session, .turn = turn};
+
+    g_clear_pointer(&fixture->claim, claim_free);
+    fixture->claim = claim_new(TURN_US, &fixture->last_turn);
+    claim_set_demand(fixture->claim, &demand, 0);
+    claim_connected(fixture->claim, MINE, 0);
+    g_assert_false(claim_is_settled(fixture->claim));
+}
+
+/* It is confirmed by one list, which sets the watch of the turn. */
+static void
+test_kept(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
+{
+    g_autoptr(GArray) children = g_array_new(FALSE, FALSE, sizeof(ClaimName));
+    const ClaimResult listed = {.children = children};
+    g_auto(ClaimAction) action = {0};
+
+    begin_with_permit(fixture, MINE, own.turn);
+    g_array_append_val(children, own);
+    g_assert_true(claim_take_action(fixture->claim, &action));
+    g_assert_cmpint(action.operation, ==, CLAIM_LIST);
+    g_assert_true(action.watch);
+    claim_result(fixture->claim, &listed, 0);
+    g_assert_true(claim_is_settled(fixture->claim));
+    g_assert_true(claim_take_action(fixture->claim, &action));
+    g_assert_cmpint(action.message, ==, CLAIM_PERMIT);
+    g_assert_cmpuint(action.block, ==, 5);
+    g_assert_true(claim_name_equal(&action.name, &own));
+    g_assert_false(claim_take_action(fixture->claim, &action));
+    /* Somebody ends it. */
+    claim_changed(fixture->claim, 0);
+    answer_list(fixture, NULL, NULL);
+    expect_message(fixture, CLAIM_REVOKED);
+}
+
+/* Another one of this host is not the one of the permit, and is deleted. */
+static void
+check_not_kept(Fixture *fixture, guint64 session, guint32 turn)
+{
+    begin_with_permit(fixture, session, turn);
+    answer_list(fixture, &own, NULL);
+    g_assert_true(claim_is_settled(fixture->claim));
+    expect_operation(fixture, CLAIM_DELETE);
+}
+
+static void
+test_not_kept(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
+{
+    check_not_kept(fixture, MINE, own.turn + 1);
+    check_not_kept(fixture, OTHER, own.turn);
+}
+
+/* The gateway has not been restarted: the demand comes while it reads the claims. */
+static void
+test_kept_by_the_gateway(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
+{
+    const ClaimDemand demand = {
+        .held = PERMIT_EXCLUSIVE, .block = 5, .session = MINE, .turn = own.turn};
+
+    answer_list(fixture, &own, NULL);
+    answer(fixture, CLAIM_GRANT, (ClaimResult){.block = 5});
+    expect_message(fixture, CLAIM_PERMIT);
+    claim_service_restarted(fixture->claim);
+    answer_list(fixture, &own, NULL);
+    claim_set_demand(fixture->claim, &demand, 0);
+    g_assert_false(claim_is_settled(fixture->claim));
+    answer_list(fixture, &own, NULL);
+    g_assert_true(claim_is_settled(fixture->claim));
+    expect_message(fixture, CLAIM_PERMIT);
+    g_assert_false(claim_is_busy(fixture->claim));
 }
 
 int
@@ -348,5 +420,8 @@ main(int argc, char *argv[])
     ADD("/steal/unneeded", test_steal_unneeded);
     ADD("/steal/returned", test_steal_returned);
     ADD("/leftover/deleted", test_leftover);
+    ADD("/kept/confirmed", test_kept);
+    ADD("/kept/another", test_not_kept);
+    ADD("/kept/by-the-gateway", test_kept_by_the_gateway);
     return g_test_run();
 }

@@ -48,7 +48,15 @@ on_demand(const ClusterDemand *message, gpointer data)
     Fixture *fixture = data;
 
     record(fixture, "demand %u %s/%s", (guint)message->handle, message->bucket, message->name);
-    service_socket_send_permit(fixture->socket, message->handle, message->want, 5000000, 7);
+    const ClusterTurn permit = {
+        .handle = message->handle,
+        .mode = message->want,
+        .deadline_us = 5000000,
+        .block = 7,
+        .session = 8,
+    };
+
+    service_socket_send_permit(fixture->socket, &permit);
 }
 
 static void
@@ -217,8 +225,8 @@ test_packets(Fixture *fixture, gconstpointer data)
     g_assert_cmpint(g_stat(fixture->path, &status), ==, 0);
     g_assert_cmpint(status.st_mode & 07777, ==, 0600);
     g_assert_false(service_socket_is_connected(fixture->socket));
-    cluster_packet_write(bytes, CLUSTER_PACKET_DEMAND, (guint64)9, (guint64)0, 1000, 1,
-                         PERMIT_SHARED, PERMIT_NONE, UNDECIDED_NONE, FALSE, 1, "render", "x");
+    cluster_packet_write(bytes, CLUSTER_PACKET_DEMAND, (guint64)9, (guint64)0, (guint64)0, 0, 1000,
+                         1, PERMIT_SHARED, PERMIT_NONE, UNDECIDED_NONE, FALSE, 1, "render", "x");
     cluster_packet_write(bytes, CLUSTER_PACKET_READY);
     cluster_packet_write(bytes, CLUSTER_PACKET_ACK, (guint64)3);
     cluster_packet_write(bytes, CLUSTER_PACKET_LIST, (guint64)4, 1000, "render", "x");
@@ -244,6 +252,8 @@ test_send(Fixture *fixture, gconstpointer data)
         CLUSTER_PACKET_BUSY,  CLUSTER_PACKET_GONE,   CLUSTER_PACKET_ROWS,  CLUSTER_PACKET_SYNCED,
         CLUSTER_PACKET_STATE, CLUSTER_PACKET_BROKEN,
     };
+    const ClusterTurn permit = {
+        .handle = 1, .mode = PERMIT_SHARED, .deadline_us = 2, .block = 3, .session = 4};
     g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(ClusterRow));
     ServiceSocket *socket = fixture->socket;
     int fd;
@@ -252,7 +262,7 @@ test_send(Fixture *fixture, gconstpointer data)
     fd = connect_and_greet(fixture);
     expect(fixture, "hello\n");
     service_socket_send_lease(socket, 1, 2, CLUSTER_STATE_ACTIVE, CLUSTER_REASON_NONE);
-    service_socket_send_permit(socket, 1, PERMIT_SHARED, 2, 3);
+    service_socket_send_permit(socket, &permit);
     service_socket_send_yield(socket, 1, FALSE);
     service_socket_send_revoked(socket, 1, CLUSTER_REVOKED_LOST);
     service_socket_send_busy(socket, 1, 2);

@@ -82,9 +82,9 @@ class Gateways(ClusterCase):
         gateway.take(packets.Hello)
         gateway.take(packets.Ready)
         demand, other = gateway.last['x'], gateway.last['y']
-        self.assertEqual((demand.held, demand.want, demand.block, demand.number),
-                         (packets.EXCLUSIVE, packets.EXCLUSIVE, 0, 1))
+        self.assertEqual((demand.held, demand.want, demand.number), (packets.EXCLUSIVE, packets.EXCLUSIVE, 1))
         self.assertEqual((other.held, other.want), (packets.NONE, packets.EXCLUSIVE))
+        self.assertEqual((demand.session, other.session, other.block), (packets.SESSION, 0, 0))
         gateway.lease()
         block = gateway.permit(demand)
         gateway.send(packets.packet(packets.SYNCED))
@@ -92,6 +92,33 @@ class Gateways(ClusterCase):
         self.assertEqual(client.wait_granted(waiting).args[4], block << 20)
         self.assertFalse(client.granted(also_waiting))
         self.assertEqual([event.args[-1] for event in client.signals('Released')], [])
+
+    def test_confirms_the_same_permit(self):
+        """It is named until it is confirmed; tokens go on where they were, also with another gateway."""
+        gateway, client, held, permitted = self.hold()
+        token = client.signals('Granted')[0].args[4]
+        for _ in range(3):
+            gateway.disconnect()
+            gateway.take(packets.Hello)
+            gateway.take(packets.Ready)
+            demand = gateway.last['x']
+            self.assertEqual((demand.block, demand.session, demand.claim),
+                             (token >> 20, packets.SESSION, permitted.handle))
+        gateway.lease()
+        gateway.permit(demand, block=demand.block, claim=demand.claim)
+        gateway.send(packets.packet(packets.SYNCED))
+        gateway.sync()
+        client.release(held, BUCKET)
+        again = client.request('x', BUCKET)
+        self.assertEqual(again[1], token + 1)
+        # What is not confirmed is not named any more.
+        gateway.disconnect()
+        gateway.greet()
+        client.wait_released(again[0], 'lost')
+        client.request('x', BUCKET)
+        gateway.disconnect()
+        gateway.take(packets.Ready)
+        self.assertEqual((gateway.last['x'].block, gateway.last['x'].session), (0, 0))
 
     def test_does_not_confirm(self):
         gateway, client, held, _ = self.hold()
@@ -166,8 +193,8 @@ class Services(ClusterCase):
         gateway.take(packets.Hello)
         gateway.take(packets.Ready)
         demand = gateway.last['x']
-        self.assertEqual((demand.held, demand.want, demand.block),
-                         (packets.EXCLUSIVE, packets.EXCLUSIVE, 0))
+        self.assertEqual((demand.held, demand.want, demand.block, demand.session),
+                         (packets.EXCLUSIVE, packets.EXCLUSIVE, 0, 0))
         block = gateway.permit(demand)
         gateway.lease()
         gateway.send(packets.packet(packets.SYNCED))

@@ -136,10 +136,11 @@ class Gateway:
         self.send(packets.lease(self.serial, in_seconds(seconds), state, reason))
         return self.serial
 
-    def permit(self, demand, mode=packets.EXCLUSIVE, seconds=30, block=None):
-        """Sends a permit for the handle of this demand. Returns its block."""
+    def permit(self, demand, mode=packets.EXCLUSIVE, seconds=30, block=None, claim=None):
+        """Sends a permit for the handle of this demand, of a claim with its number. Returns its block."""
         self.block = block or self.block + 1
-        self.send(packets.permit(demand.handle, mode, in_seconds(seconds), self.block))
+        self.send(packets.permit(demand.handle, mode, in_seconds(seconds), self.block,
+                                 demand.handle if claim is None else claim))
         return self.block
 
     def yield_(self, demand, now=False):

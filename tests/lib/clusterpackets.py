@@ -20,17 +20,18 @@ REASONS = ('', 'unreachable', 'not-renewed', 'service', 'expired', 'denied', 'ot
 STOLEN, LOST = 1, 2
 HOLDS, WAITS = 1, 2
 MAX_PACKET = 65536
+SESSION = 0x100000000000001     # of the gateway with the servers
 
 Hello = collections.namedtuple('Hello', 'version')
 Demand = collections.namedtuple('Demand',
-                                'handle block uid number want held undecided turn_over n_waiting bucket name')
+                                'handle block session claim uid number want held undecided turn_over n_waiting bucket name')
 Ready = collections.namedtuple('Ready', '')
 Ack = collections.namedtuple('Ack', 'serial')
 List = collections.namedtuple('List', 'serial uid bucket name')
 Break = collections.namedtuple('Break', 'serial uid bucket name host')
 
-TYPES = {HELLO: '(u)', DEMAND: '(ttuuyyybuss)', READY: '()', ACK: '(t)', LIST: '(tuss)', BREAK: '(tusss)',
-         LEASE: '(txuu)', PERMIT: '(tyxt)', YIELD: '(tb)', REVOKED: '(ty)', BUSY: '(tu)', GONE: '(tu)',
+TYPES = {HELLO: '(u)', DEMAND: '(tttuuuyyybuss)', READY: '()', ACK: '(t)', LIST: '(tuss)', BREAK: '(tusss)',
+         LEASE: '(txuu)', PERMIT: '(tyxttu)', YIELD: '(tb)', REVOKED: '(ty)', BUSY: '(tu)', GONE: '(tu)',
          SYNCED: '()', ROWS: '(ta(yyxs))', STATE: '(ussss)', BROKEN: '(tub)'}
 # What weblocksd sends is read as one of these.
 TUPLES = {HELLO: Hello, DEMAND: Demand, READY: Ready, ACK: Ack, LIST: List, BREAK: Break}
@@ -51,9 +52,9 @@ def hello(version=3):
     return packet(HELLO, version)
 
 
-def demand(handle, name, number=1, bucket='b', uid=os.getuid(), block=0, want=NONE, held=NONE, undecided=0,
-           turn_over=False, n_waiting=0):
-    return packet(DEMAND, handle, block, uid, number, want, held, undecided, turn_over,
+def demand(handle, name, number=1, bucket='b', uid=os.getuid(), block=0, session=0, claim=0, want=NONE, held=NONE,
+           undecided=0, turn_over=False, n_waiting=0):
+    return packet(DEMAND, handle, block, session, claim, uid, number, want, held, undecided, turn_over,
                   n_waiting, bucket, name)
 
 
@@ -75,8 +76,8 @@ def lease(serial, deadline, state=ACTIVE, reason=0):
     return packet(LEASE, serial, deadline, state, reason)
 
 
-def permit(handle, mode, deadline, block):
-    return packet(PERMIT, handle, mode, deadline, block)
+def permit(handle, mode, deadline, block, claim=0):
+    return packet(PERMIT, handle, mode, deadline, block, SESSION, claim)
 
 
 def yield_(handle, now=False):

@@ -20,14 +20,15 @@ typedef struct {
 
 static const Example examples[] = {
     {CLUSTER_PACKET_HELLO, "(uint32 2,)"},
-    {CLUSTER_PACKET_DEMAND, "(uint64 9, uint64 5, uint32 1000, uint32 6, byte 0x01, byte 0x00, "
-                            "byte 0x01, false, uint32 3, 'render', 'frame 1')"},
+    {CLUSTER_PACKET_DEMAND,
+     "(uint64 9, uint64 5, uint64 0, uint32 0, uint32 1000, uint32 6, "
+     "byte 0x01, byte 0x00, byte 0x01, false, uint32 3, 'render', 'frame 1')"},
     {CLUSTER_PACKET_READY, "()"},
     {CLUSTER_PACKET_ACK, "(uint64 7,)"},
     {CLUSTER_PACKET_LIST, "(uint64 7, uint32 1000, 'render', 'frame 1')"},
     {CLUSTER_PACKET_BREAK, "(uint64 7, uint32 1000, 'render', 'x', 'e-1-2-3')"},
     {CLUSTER_PACKET_LEASE, "(uint64 7, int64 5000000, uint32 3, uint32 3)"},
-    {CLUSTER_PACKET_PERMIT, "(uint64 9, byte 0x02, int64 5000000, uint64 12)"},
+    {CLUSTER_PACKET_PERMIT, "(uint64 9, byte 0x02, int64 5000000, uint64 12, uint64 17, uint32 4)"},
     {CLUSTER_PACKET_YIELD, "(uint64 9, true)"},
     {CLUSTER_PACKET_REVOKED, "(uint64 9, byte 0x02)"},
     {CLUSTER_PACKET_BUSY, "(uint64 9, uint32 6)"},
@@ -112,8 +113,8 @@ test_of_service(void)
     g_autoptr(GByteArray) demand = g_byte_array_new(), to_break = g_byte_array_new();
     g_auto(ClusterMessage) one = {0}, other = {0};
 
-    cluster_packet_write(demand, CLUSTER_PACKET_DEMAND, (guint64)9, (guint64)5, 1000, 6,
-                         PERMIT_SHARED, PERMIT_NONE, UNDECIDED_IF_AVAILABLE, FALSE, 3, "render",
+    cluster_packet_write(demand, CLUSTER_PACKET_DEMAND, (guint64)9, (guint64)5, (guint64)0, 0, 1000,
+                         6, PERMIT_SHARED, PERMIT_NONE, UNDECIDED_IF_AVAILABLE, FALSE, 3, "render",
                          "frame 1");
     check_written(demand, CLUSTER_PACKET_DEMAND, &one);
     g_assert_cmpuint(one.demand.handle, ==, 9);
@@ -147,11 +148,13 @@ test_of_gateway(void)
     g_assert_cmpint(one.lease.deadline_us, ==, 5000000);
     g_assert_cmpuint(one.lease.state, ==, CLUSTER_STATE_SUSPECT);
     cluster_packet_write(permit, CLUSTER_PACKET_PERMIT, (guint64)9, PERMIT_EXCLUSIVE,
-                         (gint64)5000000, (guint64)12);
+                         (gint64)5000000, (guint64)12, (guint64)17, 4);
     check_written(permit, CLUSTER_PACKET_PERMIT, &other);
     g_assert_cmpuint(other.turn.handle, ==, 9);
     g_assert_cmpuint(other.turn.mode, ==, PERMIT_EXCLUSIVE);
     g_assert_cmpuint(other.turn.block, ==, 12);
+    g_assert_cmpuint(other.turn.session, ==, 17);
+    g_assert_cmpuint(other.turn.claim, ==, 4);
     cluster_packet_write(status, CLUSTER_PACKET_STATE, CLUSTER_STATE_SUSPECT, "zk1:2181",
                          "node1\nnode2", "1f", "grants_total 3");
     check_written(status, CLUSTER_PACKET_STATE, &third);
@@ -224,6 +227,13 @@ static const Case cases[] = {
     {CLUSTER_PACKET_DEMAND, "no block", "uint64 5", "uint64 0", TRUE},
     {CLUSTER_PACKET_DEMAND, "beyond the last block", "uint64 5", "uint64 0x200000000"},
     {CLUSTER_PACKET_DEMAND, "the last block", "uint64 5", "uint64 0x1ffffffff", TRUE},
+    {CLUSTER_PACKET_DEMAND, "an earlier claim", "uint64 0, uint32 0", "uint64 17, uint32 4", TRUE},
+    {CLUSTER_PACKET_DEMAND, "a claim without session", "uint64 0, uint32 0", "uint64 0, uint32 4"},
+    {CLUSTER_PACKET_DEMAND, "an earlier claim without a block", "uint64 5, uint64 0, uint32 0",
+     "uint64 0, uint64 17, uint32 0"},
+    {CLUSTER_PACKET_DEMAND, "the turn of an earlier claim is over",
+     "uint64 0, uint32 0, uint32 1000, uint32 6, byte 0x01, byte 0x00, byte 0x01, false",
+     "uint64 17, uint32 0, uint32 1000, uint32 6, byte 1, byte 0, byte 1, true"},
     {CLUSTER_PACKET_DEMAND, "number 0", "uint32 6", "uint32 0"},
     {CLUSTER_PACKET_DEMAND, "want is exclusive", "byte 0x01, byte 0x00", "byte 2, byte 0", TRUE},
     {CLUSTER_PACKET_DEMAND, "want is unknown", "byte 0x01, byte 0x00", "byte 3, byte 0"},
@@ -235,8 +245,8 @@ static const Case cases[] = {
     {CLUSTER_PACKET_DEMAND, "undecided is unknown", "byte 0x01, false", "byte 3, false"},
     {CLUSTER_PACKET_DEMAND, "the turn is over", "false", "true", TRUE},
     {CLUSTER_PACKET_DEMAND, "the turn is over without a block",
-     "uint64 5, uint32 1000, uint32 6, byte 0x01, byte 0x00, byte 0x01, false",
-     "uint64 0, uint32 1000, uint32 6, byte 1, byte 0, byte 1, true"},
+     "uint64 5, uint64 0, uint32 0, uint32 1000, uint32 6, byte 0x01, byte 0x00, byte 0x01, false",
+     "uint64 0, uint64 0, uint32 0, uint32 1000, uint32 6, byte 1, byte 0, byte 1, true"},
     {CLUSTER_PACKET_DEMAND, "the turn is over, and a lock is held", "byte 0x00, byte 0x01, false",
      "byte 1, byte 1, true"},
     {CLUSTER_PACKET_DEMAND, "no bucket", "'render'", "''"},
@@ -265,6 +275,7 @@ static const Case cases[] = {
     {CLUSTER_PACKET_PERMIT, "no deadline", "int64 5000000", "int64 0"},
     {CLUSTER_PACKET_PERMIT, "a deadline before the start", "int64 5000000", "int64 -1"},
     {CLUSTER_PACKET_PERMIT, "block 0", "uint64 12", "uint64 0"},
+    {CLUSTER_PACKET_PERMIT, "session 0", "uint64 17", "uint64 0"},
     {CLUSTER_PACKET_PERMIT, "the last block", "uint64 12", "uint64 0x1ffffffff", TRUE},
     {CLUSTER_PACKET_PERMIT, "beyond the last block", "uint64 12", "uint64 0x200000000"},
     {CLUSTER_PACKET_YIELD, "handle 0", "uint64 9", "uint64 0"},
