@@ -33,6 +33,7 @@ claim_name_parse(const char *text, ClaimName *out_name)
     if (!g_ascii_string_to_signed(text + SEQUENCE_AT, 10, G_MININT32, G_MAXINT32, &sequence, NULL))
         return FALSE;
     name.mode = text[0] == 's' ? PERMIT_SHARED : PERMIT_EXCLUSIVE;
+    name.is_steal = text[0] == 'x';
     name.session = read_hex(text + SESSION_AT, 16);
     name.turn = (guint32)read_hex(text + TURN_AT, 8);
     name.sequence = (gint32)sequence;
@@ -46,8 +47,10 @@ claim_name_parse(const char *text, ClaimName *out_name)
 void
 claim_name_format_prefix(const ClaimName *name, char text[CLAIM_NAME_SIZE])
 {
+    char mode = name->mode == PERMIT_SHARED ? 's' : 'e';
+
     g_snprintf(text, CLAIM_NAME_SIZE, "%c-%016" G_GINT64_MODIFIER "x-%08x-",
-               name->mode == PERMIT_SHARED ? 's' : 'e', name->session, name->turn);
+               name->is_steal ? 'x' : mode, name->session, name->turn);
 }
 
 void
@@ -65,7 +68,7 @@ gboolean
 claim_name_equal(const ClaimName *a, const ClaimName *b)
 {
     return a->mode == b->mode && a->session == b->session && a->turn == b->turn &&
-           a->sequence == b->sequence;
+           a->sequence == b->sequence && a->is_steal == b->is_steal;
 }
 
 int

@@ -4,11 +4,12 @@
 /* The node name of a claim: MODE-SESSION-TURN-SEQUENCE, for example
  * `e-0100001f2c3d4e5f-00000007-0000000042`.
  *
- * MODE is `e` (exclusive) or `s` (shared). SESSION is the engine's session of the host, TURN is
- * different for each claim that a session makes for a name: by both a host distinguishes its own
- * claim from those of others and from those of its predecessors. SEQUENCE is the number that the
- * engine appends to a sequential node, and is the order of the claims: see claim_name_compare(). A
- * claim that steals is made with the number before all others. */
+ * MODE is `e` (exclusive), `s` (shared) or `x` (exclusive, made by a steal). SESSION is the
+ * engine's session of the host, TURN is different for each claim that a session makes for a name:
+ * by both a host distinguishes its own claim from those of others and from those of its
+ * predecessors. SEQUENCE is the number that the engine appends to a sequential node, and is the
+ * order of the claims: see claim_name_compare(). A claim that a steal makes has a number before all
+ * others. */
 
 #pragma once
 
@@ -21,6 +22,7 @@ typedef struct {
     guint64 session;
     guint32 turn;
     gint32 sequence;
+    gboolean is_steal; /* then the mode is PERMIT_EXCLUSIVE */
 } ClaimName;
 
 /* With the final NUL. */

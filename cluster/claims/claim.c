@@ -37,7 +37,8 @@ struct Claim {
     gboolean has_own, has_next;
     ClaimName own;
     ClaimName next;
-    gboolean is_spent;     /* the permit of `own` was returned */
+    gboolean is_granted;   /* `own` has given a permit */
+    gboolean is_spent;     /* and it was returned */
     gboolean is_unsettled; /* see claim_is_settled() */
     gboolean is_uncertain; /* the outcome of the last operation is unknown */
 
@@ -48,13 +49,15 @@ struct Claim {
 
     /* What the last LIST has found. */
     gboolean is_list_valid;
-    gboolean is_list_watched; /* claim_changed() will be called when it is not valid any more */
+    PermitMode watched; /* the permit for which claim_changed() will be called when it is not valid
+                           any more; PERMIT_NONE: it will not */
     gboolean needs_sync;
     gboolean is_missing; /* the node of the name doesn't exist */
-    gint32 version;
-    GArray *others; /* of ClaimName */
+    gint32 version;      /* the number of steals */
+    GArray *others;      /* of ClaimName */
 
     gboolean is_watching;
+    gboolean has_notified; /* the holders of shared permits that `own` waits for */
     gboolean has_sent_busy;
     gboolean has_sent_gone;
 };
@@ -180,7 +183,15 @@ is_awaited(const Claim *claim)
     return FALSE;
 }
 
-/* Returns the claims of others that have or can get a permit, owned. */
+/* Whether `own` was made by a steal, and it is not known what else has a permit. */
+static gboolean
+is_stealing(const Claim *claim)
+{
+    return claim->has_own && claim->own.is_steal && !claim->is_granted;
+}
+
+/* Returns the claims of others that have or can get a permit, owned; while stealing, those that may
+ * have got one before the steal. */
 static GArray *
 get_claims_to_end(const Claim *claim)
 {
@@ -188,13 +199,17 @@ get_claims_to_end(const Claim *claim)
     ClaimOrder order;
 
     claim_order_init(&order);
-    if (claim->has_own)
+    if (claim->has_own && !is_stealing(claim))
         claim_order_add(&order, &claim->own);
     for (guint i = 0; i < claim->others->len; i++)
         claim_order_add(&order, get_other(claim, i));
-    for (guint i = 0; i < claim->others->len; i++)
-        if (claim_order_is_first(&order, get_other(claim, i)))
-            g_array_append_val(claims, *get_other(claim, i));
+    for (guint i = 0; i < claim->others->len; i++) {
+        const ClaimName *other = get_other(claim, i);
+
+        if (claim_order_is_first(&order, other) &&
+            (!is_stealing(claim) || other->mode == PERMIT_SHARED))
+            g_array_append_val(claims, *other);
+    }
     return claims;
 }
 
@@ -204,7 +219,7 @@ static ClaimName
 new_name(Claim *claim)
 {
     PermitMode mode = claim->demand.want != PERMIT_NONE ? claim->demand.want : claim->demand.held;
-    ClaimName name = {mode, claim->session, ++*claim->last_turn, 0};
+    ClaimName name = {mode, claim->session, ++*claim->last_turn, 0, FALSE};
 
     claim->has_next = TRUE;
     claim->next = name;
@@ -231,10 +246,11 @@ list(Claim *claim)
     ClaimAction *action = begin_operation(claim, CLAIM_LIST);
 
     action->sync = claim->is_uncertain || claim->needs_sync;
-    action->watch = claim->turn != TURN_NONE || has_earlier_permit(claim);
+    if (claim->turn != TURN_NONE || has_earlier_permit(claim))
+        action->watch = claim->has_own ? claim->own.mode : claim->demand.held;
     /* A watch that fires from now on is about changes after this list. */
     claim->is_list_valid = TRUE;
-    claim->is_list_watched = action->watch;
+    claim->watched = action->watch;
 }
 
 static void
@@ -263,16 +279,17 @@ grant(Claim *claim)
 }
 
 /* Ends the claims that have or can get a permit, and the own claim wherever it is. There is at
- * least one: so the node of the name is still the same as in the last list, and its version shows
- * whether anything was granted since. */
+ * least one: so the node of the name is still the same as in the last list. */
 static void
 steal(Claim *claim)
 {
     ClaimAction *action = begin_operation(claim, CLAIM_STEAL);
     const ClaimName *first = claim->has_own ? &claim->own : get_other(claim, 0);
-    ClaimName next = {.mode = PERMIT_EXCLUSIVE, .session = claim->session};
+    ClaimName next = {.mode = PERMIT_EXCLUSIVE, .session = claim->session, .is_steal = TRUE};
 
     action->ended = get_claims_to_end(claim);
+    /* Of those that may have got a permit meanwhile, the next steal ends the rest. */
+    g_array_set_size(action->ended, MIN(action->ended->len, CLAIM_STEAL_MAX));
     for (guint i = 0; i < claim->others->len; i++)
         if (claim_name_compare(get_other(claim, i), first) < 0)
             first = get_other(claim, i);
@@ -325,6 +342,7 @@ give_permit(Claim *claim, guint64 block, gint64 now_us)
     action->name = claim->own;
     action->mode = claim->own.mode;
     action->block = block;
+    claim->is_granted = TRUE;
     claim->block = block;
     claim->turn = TURN_OPEN;
     claim->turn_ends_us = now_us + MIN_TURN_US;
@@ -333,7 +351,7 @@ give_permit(Claim *claim, guint64 block, gint64 now_us)
     if (claim->own.mode == PERMIT_EXCLUSIVE)
         claim->demand.has_steal = FALSE;
     /* The next list sets a watch, to see claims of other hosts. */
-    claim->is_list_valid = claim->is_list_valid && claim->is_list_watched;
+    claim->is_list_valid = claim->is_list_valid && claim->watched == claim->own.mode;
 }
 
 /* ---- what to do next */
@@ -380,6 +398,15 @@ step_without_node(Claim *claim)
         create(claim);
 }
 
+/* Whether a steal is not over. */
+static gboolean
+has_claims_to_end(const Claim *claim)
+{
+    g_autoptr(GArray) claims = is_stealing(claim) ? get_claims_to_end(claim) : NULL;
+
+    return claims != NULL && claims->len > 0;
+}
+
 static void
 step_waiting(Claim *claim)
 {
@@ -387,7 +414,10 @@ step_waiting(Claim *claim)
     gboolean is_usable = !claim->is_spent && claim->own.mode >= claim->demand.want;
 
     if (blocker == NULL && (is_usable || claim->demand.held != PERMIT_NONE)) {
-        grant(claim);
+        if (has_claims_to_end(claim))
+            steal(claim);
+        else
+            grant(claim);
         return;
     }
     if (claim->demand.has_steal) {
@@ -401,7 +431,9 @@ step_waiting(Claim *claim)
     }
     /* A node that is not blocked and can't be used has been swapped. */
     g_assert(blocker != NULL);
-    if (!claim->is_watching)
+    if (blocker->mode == PERMIT_SHARED && !claim->has_notified)
+        begin_operation(claim, CLAIM_NOTIFY);
+    else if (!claim->is_watching)
         watch(claim, blocker);
 }
 
@@ -418,7 +450,7 @@ step_with_node(Claim *claim)
         swap(claim);
     else if (!claim->is_list_valid)
         list(claim);
-    else if (claim->turn == TURN_NONE)
+    else if (claim->turn == TURN_NONE || is_stealing(claim))
         step_waiting(claim);
     else if (demand->has_steal)
         steal(claim);
@@ -466,9 +498,11 @@ set_own(Claim *claim, const ClaimName *name)
 {
     claim->has_own = TRUE;
     claim->own = *name;
+    claim->is_granted = FALSE;
     claim->is_spent = FALSE;
     claim->is_list_valid = FALSE;
     claim->is_watching = FALSE;
+    claim->has_notified = FALSE;
     claim->has_sent_busy = FALSE;
 }
 
@@ -618,11 +652,14 @@ take_success(Claim *claim, const ClaimResult *result, gint64 now_us)
         take_new_node(claim, result->sequence);
         break;
     case CLAIM_STEAL:
-        /* The own locks, if any, are ended by the lock service, if it still wants the steal. */
         take_new_node(claim, claim->next.sequence);
-        give_permit(claim, result->block, now_us);
+        break;
+    case CLAIM_NOTIFY:
+        claim->has_notified = TRUE;
         break;
     case CLAIM_GRANT:
+        /* After a steal, the own locks, if any, are ended by the lock service, if it still wants
+         * that. */
         give_permit(claim, result->block, now_us);
         break;
     case CLAIM_WATCH:
@@ -665,7 +702,7 @@ claim_set_demand(Claim *claim, const ClaimDemand *demand, gint64 now_us)
     claim->demand = *demand;
     if (is_about_turn && demand->is_returned) {
         claim->turn = TURN_NONE;
-        claim->is_spent = TRUE;
+        claim->is_spent = claim->is_granted;
         claim->is_list_valid = FALSE;
     } else if (claim->turn != TURN_NONE && !is_about_turn) {
         claim->demand.has_steal = FALSE; /* from before the permit, which has decided it */

@@ -10,6 +10,28 @@
  * millisecond; when it has done so, the node is deleted, and the next one created in the same
  * commit if there is still a demand. So a request waits for at most one turn of every other host.
  *
+ * Why no two hosts are granted conflicting claims. A claim that is created gets a number after
+ * those of all claims of that name, so what a list shows before it is all that can be before it,
+ * except for what a steal makes. Therefore a grant needs a list in which no conflicting claim is
+ * before the own one, and has to be refused if there was a steal since: GRANT compares the number
+ * of steals with the one read before the list. Nothing else is compared, so grants of several hosts
+ * at the same time don't refuse each other.
+ *
+ * A steal ends the claims that its list shows as granted, and makes its own one before all others,
+ * if there was no other steal since that list. It gives no permit yet: a shared claim that was made
+ * after the list may have been granted before the steal. From then on no other claim can be
+ * granted, since each list shows that of the steal, and grants by earlier lists are refused. So the
+ * next list has all that were. The claim of the steal is granted like any other when this list
+ * shows no shared claim that only it precedes; what there is, is ended by another steal. An
+ * exclusive claim can't have been granted meanwhile: one that the steal has ended was before it
+ * until then.
+ *
+ * How a turn is asked to end. A host with an exclusive permit watches the claims. Hosts with shared
+ * ones are many, and each claim that comes or goes would make all of them read all claims; so they
+ * watch the node of the name, which only claims that wait for shared ones (NOTIFY), and steals,
+ * write. A claim that waits lists the claims after it was made, and then writes; a holder watches,
+ * and then lists: so it sees the claim, or the write.
+ *
  * This is a state machine without I/O or clock. Its inputs are the functions below; each appends
  * actions to a queue, which the caller takes and carries out in order: operations of the engine, of
  * which at most one is in progress, and messages for the lock service.
@@ -52,14 +74,15 @@ typedef enum {
     CLAIM_NO_OPERATION,
     CLAIM_ENSURE, /* create the node of the name if it doesn't exist */
     CLAIM_CREATE, /* create `name`, whose sequence number the engine chooses */
-    CLAIM_LIST,   /* list the children, with the version of the node of the name */
+    CLAIM_LIST,   /* list the children, with the number of steals before */
     CLAIM_WATCH,  /* call claim_changed() when `name` ends; NO_NODE if it doesn't exist */
-    CLAIM_GRANT,  /* in one commit: check that `name` exists, raise the version of the node of the
-                     name, which has to be `version`, and get a block of tokens */
+    CLAIM_NOTIFY, /* write the node of the name, so that holders of shared permits list */
+    CLAIM_GRANT,  /* in one commit: check that `name` exists, and that the number of steals is
+                     `version`, and get a block of tokens */
     CLAIM_DELETE, /* delete `name` */
     CLAIM_SWAP,   /* in one commit: delete `old`, and create `name` as CREATE does */
-    CLAIM_STEAL,  /* in one commit: raise the version as GRANT does, delete those in `ended`, create
-                     `name` with its sequence number, and get a block of tokens */
+    CLAIM_STEAL,  /* in one commit: raise the number of steals, which has to be `version`, notify,
+                     delete those in `ended`, and create `name` with its sequence number */
 } ClaimOperation;
 
 /* Messages for the lock service. */
@@ -79,10 +102,11 @@ typedef struct {
     ClaimName name;
     ClaimName old;
     gint32 version;
-    gboolean sync;  /* of LIST: see all commits of all sessions so far */
-    gboolean watch; /* of LIST: call claim_changed() when the children change */
-    GArray *ended;  /* of ClaimName; owned; NULL except in STEAL. CLAIM_STEAL_MAX and the own
-                       claim at most */
+    gboolean sync;    /* of LIST: see all commits of all sessions so far */
+    PermitMode watch; /* of LIST: call claim_changed() when the children change, or if it is
+                         PERMIT_SHARED, when NOTIFY or STEAL is committed by any host */
+    GArray *ended;    /* of ClaimName; owned; NULL except in STEAL. CLAIM_STEAL_MAX and the own
+                         claim at most */
     PermitMode mode;
     guint64 block;
     gboolean now;
@@ -93,7 +117,7 @@ typedef struct {
 typedef enum {
     CLAIM_OK,
     CLAIM_NO_NODE,     /* a node of the operation doesn't exist; nothing was changed */
-    CLAIM_BAD_VERSION, /* `version` is not current; nothing was changed */
+    CLAIM_BAD_VERSION, /* there was a steal; nothing was changed */
     CLAIM_UNKNOWN,     /* the connection broke: the operation has been carried out, or not, or it
                           still will be, until the next sync */
 } ClaimOutcome;
@@ -101,8 +125,8 @@ typedef enum {
 typedef struct {
     ClaimOutcome outcome;
     gint32 sequence;        /* of CREATE and SWAP: of the new node */
-    guint64 block;          /* of GRANT and STEAL */
-    gint32 version;         /* of LIST: of the node of the name */
+    guint64 block;          /* of GRANT */
+    gint32 version;         /* of LIST: the number of steals */
     const GArray *children; /* of LIST: of ClaimName; borrowed */
 } ClaimResult;
 

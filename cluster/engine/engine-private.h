@@ -54,8 +54,7 @@ typedef struct {
     struct Stat *stats;
     char *created; /* path of the node that was created */
     guint created_size;
-    int version_part; /* the part that gives `version` and `block`; -1: none */
-    int block_part;
+    int block_part; /* the part that gives `block`; -1: none */
 } EngineOperation;
 
 /* All of these are answered like public operations: once, and not before they return. */
@@ -87,7 +86,7 @@ typedef struct {
 } EngineTransaction;
 
 void engine_transaction_begin(EngineTransaction *transaction, guint n);
-void engine_transaction_check(EngineTransaction *transaction, const char *path);
+void engine_transaction_check(EngineTransaction *transaction, const char *path, gint32 version);
 void engine_transaction_delete(EngineTransaction *transaction, const char *path);
 void engine_transaction_create(EngineTransaction *transaction,
                                const struct ACL_vector *acl,

@@ -104,7 +104,6 @@ engine_operation_new(EngineCallback callback, gpointer data)
     operation->link.data = operation;
     operation->callback = callback;
     operation->data = data;
-    operation->version_part = -1;
     operation->block_part = -1;
     operation->sent_us = boot_time_get_us();
     operation->sent_monotonic_us = g_get_monotonic_time();

@@ -49,7 +49,7 @@ typedef enum {
     ENGINE_NO_NODE,         /* the node that the operation is about does not exist */
     ENGINE_NODE_EXISTS,     /* the node that would be created exists, or children of the one that
                                would be deleted */
-    ENGINE_BAD_VERSION,     /* the name's node has another version than the one given */
+    ENGINE_BAD_VERSION,     /* a claim of the same user was stolen since the list */
     ENGINE_CONNECTION_LOST, /* the outcome is not known */
     ENGINE_SESSION_LOST,    /* the session has ended; the outcome is not known */
     ENGINE_DENIED,          /* the nodes are not accessible with this credential */
@@ -163,10 +163,26 @@ void engine_create_claim(Engine *self,
                          EngineCallback callback,
                          gpointer data);
 
-/* OK: `children` are the claims' node names in no order, `version` is that of the name's node. With
- * `watches`, `changed` is called once when a child comes or goes. */
+/* OK: `children` are the node names in no order. With `watches`, `changed` is called once when a
+ * child comes or goes. */
 void engine_list(
-    Engine *self, const char *name_path, gboolean watches, EngineCallback callback, gpointer data);
+    Engine *self, const char *path, gboolean watches, EngineCallback callback, gpointer data);
+
+/* When to call `changed`, once. */
+typedef enum {
+    ENGINE_WATCH_NOTHING,
+    ENGINE_WATCH_CLAIMS, /* a claim comes or goes */
+    ENGINE_WATCH_NAME,   /* engine_notify() or engine_steal() is committed, by any host */
+} EngineWatch;
+
+/* As engine_list(), of the claims of a name. OK: `version` is the number of steals from claims of
+ * the user in this bucket, from before the list. */
+void engine_list_claims(
+    Engine *self, const char *name_path, EngineWatch watch, EngineCallback callback, gpointer data);
+
+/* Writes the node of a name again. */
+void engine_notify(
+    Engine *self, const char *name_path, const char *name, EngineCallback callback, gpointer data);
 
 /* OK: `text` is the claim's data. With `watches`, `changed` is called once when it is deleted.
  * NO_NODE: it doesn't exist, and nothing is watched. */
@@ -177,20 +193,19 @@ void engine_read_claim(Engine *self,
                        EngineCallback callback,
                        gpointer data);
 
-/* Grants a claim of one's own if it exists and the name's node still has the version of the list on
- * which this is based. `name` is the lock name, which is written again. OK: `block` is the bucket's
- * next block of tokens, `version` that of the name's node. NO_NODE: the claim is gone. */
+/* Grants a claim of one's own if it exists and nothing of the user was stolen since the list with
+ * this `version`. OK: `block` is the bucket's next block of tokens. NO_NODE: the claim is gone. */
 void engine_grant(Engine *self,
                   const char *name_path,
-                  const char *name,
                   const char *claim,
                   gint32 version,
                   EngineCallback callback,
                   gpointer data);
 
-/* Deletes the claims `holders` and creates the claim `claim` (full node name) of one's own, granted
- * immediately; with a NULL `claim`, only deletes. OK: `block` (if there is a claim) and `version`
- * as for engine_grant(). NO_NODE: one of the holders, or the name, is gone. */
+/* If nothing of the user was stolen since the list with this `version`: deletes the claims
+ * `holders` and creates the claim `claim` (full node name) of one's own, which is not granted by
+ * that. With a NULL `claim`, only deletes, whatever was stolen. NO_NODE: one of the holders is
+ * gone. */
 void engine_steal(Engine *self,
                   const char *name_path,
                   const char *name,

@@ -11,17 +11,6 @@ claim_path(const char *name_path, const char *claim)
     return g_strconcat(name_path, "/", claim, NULL);
 }
 
-/* What every grant writes: the session's node and the bucket's counter. */
-static void
-add_renewal(EngineTransaction *transaction, const Engine *self, const char *bucket_path)
-{
-    g_assert(self->host_path != NULL);
-    engine_transaction_end_typed(transaction);
-    engine_transaction_set(transaction, self->host_path, "", -1);
-    transaction->operation->block_part =
-        engine_transaction_set(transaction, bucket_path, ENGINE_BUCKET_SETTINGS, -1);
-}
-
 void
 engine_create_claim(Engine *self,
                     const char *name_path,
@@ -52,21 +41,24 @@ engine_read_claim(Engine *self,
 void
 engine_grant(Engine *self,
              const char *name_path,
-             const char *name,
              const char *claim,
              gint32 version,
              EngineCallback callback,
              gpointer data)
 {
     g_autofree char *path = claim_path(name_path, claim);
+    g_autofree char *user_path = g_path_get_dirname(name_path);
     g_autofree char *bucket_path = engine_path_bucket_of(name_path);
     EngineTransaction transaction;
 
+    g_assert(self->host_path != NULL);
     engine_transaction_begin(&transaction, 4);
-    engine_transaction_check(&transaction, path);
-    transaction.operation->version_part =
-        engine_transaction_set(&transaction, name_path, name, version);
-    add_renewal(&transaction, self, bucket_path);
+    engine_transaction_check(&transaction, path, -1);
+    engine_transaction_check(&transaction, user_path, version);
+    engine_transaction_end_typed(&transaction);
+    engine_transaction_set(&transaction, self->host_path, "", -1);
+    transaction.operation->block_part =
+        engine_transaction_set(&transaction, bucket_path, ENGINE_BUCKET_SETTINGS, -1);
     engine_transaction_send(&transaction, self, callback, data);
 }
 
@@ -82,23 +74,76 @@ engine_steal(Engine *self,
              gpointer data)
 {
     guint n_holders = g_strv_length((char **)holders);
-    g_autofree char *bucket_path = engine_path_bucket_of(name_path);
+    g_autofree char *user_path = g_path_get_dirname(name_path);
     g_autofree char *path = claim != NULL ? claim_path(name_path, claim) : NULL;
     g_autoptr(GPtrArray) holder_paths = g_ptr_array_new_with_free_func(g_free);
     EngineTransaction transaction;
 
-    engine_transaction_begin(&transaction, n_holders + 4);
-    transaction.operation->version_part =
-        engine_transaction_set(&transaction, name_path, name, version);
+    engine_transaction_begin(&transaction, n_holders + 3);
+    engine_transaction_set(&transaction, name_path, name, -1);
     for (guint i = 0; i < n_holders; i++) {
         g_ptr_array_add(holder_paths, claim_path(name_path, holders[i]));
         engine_transaction_delete(&transaction, holder_paths->pdata[i]);
     }
     if (claim != NULL) {
+        engine_transaction_set(&transaction, user_path, "", version);
         engine_transaction_create(&transaction, self->acl, path, text, ZOO_EPHEMERAL);
-        add_renewal(&transaction, self, bucket_path);
     }
     engine_transaction_send(&transaction, self, callback, data);
+}
+
+void
+engine_notify(
+    Engine *self, const char *name_path, const char *name, EngineCallback callback, gpointer data)
+{
+    engine_request_set(self, name_path, name, -1, callback, data);
+}
+
+/* Reads that are sent together: the last answer is that of all. */
+typedef struct {
+    EngineCallback callback;
+    gpointer data;
+    guint n_pending;
+    EngineResult result; /* of the first one that has failed */
+    gint32 version;
+    gboolean has_version;
+} Listing;
+
+static void
+on_read(const EngineAnswer *answer, gpointer data)
+{
+    Listing *listing = data;
+    EngineAnswer what = *answer;
+
+    if (answer->result != ENGINE_OK && listing->result == ENGINE_OK)
+        listing->result = answer->result;
+    if (answer->result == ENGINE_OK && !listing->has_version)
+        listing->version = answer->version;
+    listing->has_version = TRUE;
+    if (--listing->n_pending > 0)
+        return;
+    what.result = listing->result;
+    what.version = listing->version;
+    listing->callback(&what, listing->data);
+    g_free(listing);
+}
+
+/* A server carries them out in this order: the number is not later than the list, and what comes
+ * after the list is watched. */
+void
+engine_list_claims(
+    Engine *self, const char *name_path, EngineWatch watch, EngineCallback callback, gpointer data)
+{
+    g_autofree char *user_path = g_path_get_dirname(name_path);
+    Listing *listing = g_new0(Listing, 1);
+
+    listing->callback = callback;
+    listing->data = data;
+    listing->n_pending = watch == ENGINE_WATCH_NAME ? 3 : 2;
+    engine_request_get(self, user_path, FALSE, on_read, listing);
+    if (watch == ENGINE_WATCH_NAME)
+        engine_request_get(self, name_path, TRUE, on_read, listing);
+    engine_list(self, name_path, watch == ENGINE_WATCH_CLAIMS, on_read, listing);
 }
 
 void

@@ -7,6 +7,7 @@
  *     ROOT/hosts                        in which nobody can make nodes: see join.c
  *     ROOT/sessions/HOST-SESSION        ephemeral; HOST and the session's id in 16 hex digits
  *     ROOT/buckets/BUCKET               its version is the last block of tokens, data: its settings
+ *     ROOT/buckets/BUCKET/UID           its version is the number of steals
  *     ROOT/buckets/BUCKET/UID/HASH      container; HASH is the lock name's, data: the lock name
  *     ROOT/buckets/BUCKET/UID/HASH/...  claims, ephemeral */
 

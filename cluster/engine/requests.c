@@ -156,9 +156,9 @@ engine_transaction_begin(EngineTransaction *transaction, guint n)
 
 /* The strings must stay valid until the transaction is sent. */
 void
-engine_transaction_check(EngineTransaction *transaction, const char *path)
+engine_transaction_check(EngineTransaction *transaction, const char *path, gint32 version)
 {
-    zoo_check_op_init(&transaction->parts[transaction->n++], path, -1);
+    zoo_check_op_init(&transaction->parts[transaction->n++], path, version);
 }
 
 void
@@ -230,8 +230,6 @@ on_transaction(int r, const void *data)
         r = judge_parts(operation, r);
     if (r == ZOK && operation->created != NULL)
         answer.node = last_component(operation->created);
-    if (r == ZOK && operation->version_part >= 0)
-        answer.version = operation->stats[operation->version_part].version;
     if (r == ZOK && operation->block_part >= 0) {
         gint32 version = operation->stats[operation->block_part].version;
 

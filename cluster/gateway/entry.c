@@ -121,7 +121,7 @@ typedef struct {
     Entry *entry;
     guint generation;
     ClaimOperation kind;
-    gboolean watches; /* of LIST */
+    EngineWatch watch; /* of LIST */
 } Operation;
 
 static ClaimOutcome
@@ -151,8 +151,7 @@ take_tokens(const Operation *operation, const EngineAnswer *answer)
 {
     const Entry *entry = operation->entry;
 
-    if (answer->result != ENGINE_OK ||
-        (operation->kind != CLAIM_GRANT && operation->kind != CLAIM_STEAL))
+    if (answer->result != ENGINE_OK || operation->kind != CLAIM_GRANT)
         return TRUE;
     return session_take_block(entry->context->session, entry->bucket, answer->block);
 }
@@ -330,17 +329,18 @@ on_synced(const EngineAnswer *answer, gpointer data)
     if (answer->result != ENGINE_OK || engine == NULL)
         on_answer(answer, operation);
     else
-        engine_list(engine, operation->entry->path, operation->watches, on_answer, operation);
+        engine_list_claims(engine, operation->entry->path, operation->watch, on_answer, operation);
 }
 
 static void
 list(Entry *entry, Engine *engine, const ClaimAction *action, Operation *operation)
 {
-    operation->watches = action->watch;
+    if (action->watch != PERMIT_NONE)
+        operation->watch = action->watch == PERMIT_SHARED ? ENGINE_WATCH_NAME : ENGINE_WATCH_CLAIMS;
     if (action->sync)
         engine_sync(engine, entry->path, on_synced, operation);
     else
-        engine_list(engine, entry->path, action->watch, on_answer, operation);
+        engine_list_claims(engine, entry->path, operation->watch, on_answer, operation);
 }
 
 static void
@@ -389,10 +389,13 @@ start_operation(Entry *entry, const ClaimAction *action)
         engine_read_claim(engine, entry->path, name, TRUE, on_answer, operation);
         break;
     case CLAIM_GRANT:
-        engine_grant(engine, entry->path, entry->name, name, action->version, on_answer, operation);
+        engine_grant(engine, entry->path, name, action->version, on_answer, operation);
         break;
     case CLAIM_DELETE:
         engine_delete_claim(engine, entry->path, name, on_answer, operation);
+        break;
+    case CLAIM_NOTIFY:
+        engine_notify(engine, entry->path, entry->name, on_answer, operation);
         break;
     case CLAIM_STEAL:
         begin_turn(entry);

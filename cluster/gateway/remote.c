@@ -191,7 +191,6 @@ typedef struct {
     GPtrArray *claims;   /* node names, owned */
     guint n_ended;       /* of them */
     guint n_in_progress;
-    gint32 version;
     guint count; /* of all that have ended */
     RemoteBroken callback;
     gpointer data;
@@ -216,12 +215,11 @@ static void
 on_ended(const EngineAnswer *answer, gpointer data)
 {
     Break *self = data;
-    gboolean is_outdated = answer->result == ENGINE_BAD_VERSION || answer->result == ENGINE_NO_NODE;
+    gboolean is_outdated = answer->result == ENGINE_NO_NODE;
 
     if (answer->result == ENGINE_OK) {
         self->count += self->n_in_progress;
         self->n_ended += self->n_in_progress;
-        self->version = answer->version;
         end_claims(self);
     } else if (is_outdated && g_get_monotonic_time() < self->ends_us) {
         begin_break(self);
@@ -245,8 +243,8 @@ end_claims(Break *self)
     for (guint i = 0; i < self->n_in_progress; i++)
         g_ptr_array_add(batch, self->claims->pdata[self->n_ended + i]);
     g_ptr_array_add(batch, NULL);
-    engine_steal(engine, self->name_path, self->name, self->version,
-                 (const char *const *)batch->pdata, NULL, NULL, on_ended, self);
+    engine_steal(engine, self->name_path, self->name, -1, (const char *const *)batch->pdata, NULL,
+                 NULL, on_ended, self);
 }
 
 static gboolean
@@ -285,7 +283,6 @@ on_listed(const EngineAnswer *answer, gpointer data)
             is_of_host(self, name.session))
             g_ptr_array_add(self->claims, g_strdup(*child));
     self->n_ended = 0;
-    self->version = answer->version;
     end_claims(self);
 }
 

@@ -186,7 +186,7 @@ grant(Client *self, const char *claim)
     zoo_op_result_t results[G_N_ELEMENTS(parts)] = {0};
 
     zoo_check_op_init(&parts[0], claim, -1);
-    zoo_set_op_init(&parts[1], NAME, "", 0, -1, NULL);
+    zoo_check_op_init(&parts[1], ROOT, -1);
     zoo_set_op_init(&parts[2], HOST, "", 0, -1, NULL);
     zoo_set_op_init(&parts[3], COUNTER, "", 0, -1, NULL);
     check(

@@ -145,13 +145,15 @@ run_name_command(char **words, gpointer id)
     if (g_str_equal(command, "create")) {
         engine_create_claim(engine, words[2], words[3], words[4], on_answer, id);
     } else if (g_str_equal(command, "list")) {
-        engine_list(engine, words[2], number(words[3]) != 0, on_answer, id);
+        engine_list_claims(engine, words[2], (EngineWatch)number(words[3]), on_answer, id);
+    } else if (g_str_equal(command, "notify")) {
+        engine_notify(engine, words[2], words[3], on_answer, id);
     } else if (g_str_equal(command, "watch")) {
         engine_read_claim(engine, words[2], words[3], TRUE, on_answer, id);
     } else if (g_str_equal(command, "read")) {
         engine_read_claim(engine, words[2], words[3], FALSE, on_answer, id);
     } else if (g_str_equal(command, "grant")) {
-        engine_grant(engine, words[2], words[3], words[4], number(words[5]), on_answer, id);
+        engine_grant(engine, words[2], words[3], number(words[4]), on_answer, id);
     } else if (g_str_equal(command, "steal")) {
         g_auto(GStrv) holders = g_strsplit(words[5], ",", -1);
 

@@ -528,7 +528,7 @@ zoo_amulti(zhandle_t *zh,
             add_op(pending, SIM_SET, op->set_op.path, op->set_op.data, op->set_op.datalen)
                 ->version = op->set_op.version;
         else
-            add_op(pending, SIM_CHECK, op->check_op.path, NULL, 0);
+            add_op(pending, SIM_CHECK, op->check_op.path, NULL, 0)->version = op->check_op.version;
     }
     return enqueue(zh, pending);
 }

@@ -6,7 +6,8 @@
  * settled: when it is known whether a node from before a restart gives a permit. Until then the
  * gateway doesn't send SYNCED, by which locks without a permit are lost.
  * turn: when the lock service is asked to end its turn.
- * steal: how many claims it ends; a permit that it replaces.
+ * steal: how many claims it ends; those that it did not see; a permit that it replaces.
+ * notify: holders of shared permits are notified.
  * leftover: an earlier process has left two nodes of the same name.
  * kept: a permit from before the gateway, or the connection of weblocksd, has begun. */
 
@@ -234,6 +235,7 @@ expect_steal(Fixture *fixture)
 
     g_assert_true(claim_take_action(fixture->claim, &action));
     g_assert_cmpint(action.operation, ==, CLAIM_STEAL);
+    g_assert_true(action.name.is_steal);
     /* And the own one, if there is one. */
     g_assert_cmpuint(action.ended->len - (action.name.turn > 1), ==, CLAIM_STEAL_MAX);
 }
@@ -257,6 +259,7 @@ test_steal_from_too_many(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
     answer(fixture, CLAIM_CREATE, (ClaimResult){.sequence = mine.sequence});
     g_array_append_val(children, mine);
     answer(fixture, CLAIM_LIST, (ClaimResult){.children = children});
+    answer(fixture, CLAIM_NOTIFY, (ClaimResult){.outcome = CLAIM_OK});
     answer(fixture, CLAIM_WATCH, (ClaimResult){.outcome = CLAIM_OK});
     claim_set_demand(fixture->claim, &steal, 0);
     g_assert_false(claim_is_busy(fixture->claim));
@@ -276,6 +279,7 @@ test_steal_unneeded(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
 {
     const ClaimDemand steal_in_turn = {.want = PERMIT_EXCLUSIVE, .has_steal = TRUE, .block = 5};
     const ClaimDemand none = {.block = 5};
+    const ClaimName stolen = {PERMIT_EXCLUSIVE, MINE, 1, SEQUENCE - 1, TRUE};
 
     answer_list(fixture, &own, &after_own);
     answer(fixture, CLAIM_GRANT, (ClaimResult){.block = 5});
@@ -283,9 +287,56 @@ test_steal_unneeded(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
     answer_list(fixture, &own, &after_own);
     claim_set_demand(fixture->claim, &steal_in_turn, 0);
     claim_set_demand(fixture->claim, &none, 0);
-    answer(fixture, CLAIM_STEAL, (ClaimResult){.block = 6});
+    answer(fixture, CLAIM_STEAL, (ClaimResult){.outcome = CLAIM_OK});
+    answer_list(fixture, &stolen, &after_own);
+    answer(fixture, CLAIM_GRANT, (ClaimResult){.block = 6});
     expect_message(fixture, CLAIM_PERMIT);
-    expect_operation(fixture, CLAIM_LIST);
+    g_assert_false(claim_is_busy(fixture->claim));
+}
+
+/* A claim that was not in the list may have been granted before the steal, and what waits can't. */
+static void
+test_steal_again(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
+{
+    const ClaimName shared = {PERMIT_SHARED, OTHER, 3, SEQUENCE + 1};
+    const ClaimName exclusive = {PERMIT_EXCLUSIVE, OTHER, 4, SEQUENCE + 2};
+    g_autoptr(GArray) children = begin_steal(fixture, 1);
+    ClaimName first = {PERMIT_EXCLUSIVE, MINE, 1, -1, TRUE};
+    g_auto(ClaimAction) again = {0};
+
+    answer(fixture, CLAIM_STEAL, (ClaimResult){.outcome = CLAIM_OK});
+    g_array_set_size(children, 0);
+    g_array_append_val(children, first);
+    g_array_append_val(children, shared);
+    g_array_append_val(children, exclusive);
+    answer(fixture, CLAIM_LIST, (ClaimResult){.version = 1, .children = children});
+    g_assert_true(claim_take_action(fixture->claim, &again));
+    g_assert_cmpint(again.operation, ==, CLAIM_STEAL);
+    g_assert_cmpint(again.version, ==, 1);
+    g_assert_cmpuint(again.ended->len, ==, 2);
+    g_assert_true(claim_name_equal(&g_array_index(again.ended, ClaimName, 0), &shared));
+    claim_result(fixture->claim, &(ClaimResult){.outcome = CLAIM_OK}, 0);
+    answer_list(fixture, &again.name, &exclusive);
+    answer(fixture, CLAIM_GRANT, (ClaimResult){.block = 5});
+    expect_message(fixture, CLAIM_PERMIT);
+}
+
+/* Who waits for shared claims notifies their holders, once. */
+static void
+test_notify(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
+{
+    const ClaimName shared[] = {{PERMIT_SHARED, OTHER, 1, SEQUENCE - 2},
+                                {PERMIT_SHARED, OTHER + 1, 1, SEQUENCE - 1}};
+    g_autoptr(GArray) children = g_array_new(FALSE, FALSE, sizeof(ClaimName));
+
+    g_array_append_vals(children, shared, G_N_ELEMENTS(shared));
+    g_array_append_val(children, own);
+    answer(fixture, CLAIM_LIST, (ClaimResult){.children = children});
+    answer(fixture, CLAIM_NOTIFY, (ClaimResult){.outcome = CLAIM_OK});
+    answer(fixture, CLAIM_WATCH, (ClaimResult){.outcome = CLAIM_OK});
+    claim_changed(fixture->claim, 0);
+    answer_list(fixture, &shared[0], &own);
+    expect_operation(fixture, CLAIM_WATCH);
 }
 
 /* The permit was returned before, and nothing is wanted any more. */
@@ -301,7 +352,7 @@ test_steal_returned(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
     answer_list(fixture, &own, &after_own);
     claim_set_demand(fixture->claim, &steal_in_turn, 0);
     claim_set_demand(fixture->claim, &returned, 0);
-    answer(fixture, CLAIM_STEAL, (ClaimResult){.block = 6});
+    answer(fixture, CLAIM_STEAL, (ClaimResult){.outcome = CLAIM_OK});
     expect_operation(fixture, CLAIM_DELETE);
 }
 
@@ -351,7 +402,7 @@ test_kept(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
     g_array_append_val(children, own);
     g_assert_true(claim_take_action(fixture->claim, &action));
     g_assert_cmpint(action.operation, ==, CLAIM_LIST);
-    g_assert_true(action.watch);
+    g_assert_cmpint(action.watch, ==, PERMIT_EXCLUSIVE);
     claim_result(fixture->claim, &listed, 0);
     g_assert_true(claim_is_settled(fixture->claim));
     g_assert_true(claim_take_action(fixture->claim, &action));
@@ -417,6 +468,8 @@ main(int argc, char *argv[])
     ADD("/turn/awaited-later", test_turn_awaited_later);
     ADD("/steal/limit", test_steal);
     ADD("/steal/too-many", test_steal_from_too_many);
+    ADD("/steal/again", test_steal_again);
+    ADD("/notify", test_notify);
     ADD("/steal/unneeded", test_steal_unneeded);
     ADD("/steal/returned", test_steal_returned);
     ADD("/leftover/deleted", test_leftover);

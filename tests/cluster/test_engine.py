@@ -164,20 +164,14 @@ class Operations(EngineCase):
         one, two = self.client().joined(), self.client().joined('beta')
         path = self.name_path(one)
         claim = one.claim(path)
-        first = self.assert_ok(one.ask('grant', path, 'one', claim, 0))
-        self.assertEqual((first.block, first.version), (1, 1))
-        # A grant of another client is detected by the version of the name; another bucket has its
-        # own blocks.
-        self.assert_result('BAD_VERSION', one.ask('grant', path, 'one', claim, 0))
-        second = self.assert_ok(one.ask('grant', path, 'one', claim, first.version))
-        self.assertEqual((second.block, second.version), (2, 2))
+        self.assertEqual(self.assert_ok(one.ask('grant', path, claim, 0)).block, 1)
+        # Grants don't refuse each other; another bucket has its own blocks.
+        self.assertEqual(self.assert_ok(one.ask('grant', path, claim, 0)).block, 2)
         other = self.name_path(two, bucket='other')
-        self.assertEqual(self.assert_ok(two.ask('grant', other, 'one', two.claim(other), 0)).block,
-                         1)
+        self.assertEqual(self.assert_ok(two.ask('grant', other, two.claim(other), 0)).block, 1)
         self.assert_ok(two.ask('delete', path, claim))
-        self.assert_result('NO_NODE', one.ask('grant', path, 'one', claim, 2))
-        # Operations that failed have changed nothing.
-        self.assertEqual(self.assert_ok(one.ask('list', path, 0)).version, 2)
+        self.assert_result('NO_NODE', one.ask('grant', path, claim, 0))
+        # An operation that failed has changed nothing.
         self.assertEqual(self.assert_ok(one.ask('block', 'builds')).version, 2)
 
     def test_block_of_a_bucket_that_is_missing(self):
@@ -199,25 +193,33 @@ class Operations(EngineCase):
         one, two = self.client().joined(), self.client().joined('beta')
         path = self.name_path(one)
         holder, waiter = one.claim(path), one.claim(path, 2)
-        self.assert_ok(one.ask('grant', path, 'one', holder, 0))
+        self.assert_ok(one.ask('grant', path, holder, 0))
         own = two.prefix() + '-000000001'
         self.assert_result('BAD_VERSION',
-                           two.ask('steal', path, 'one', 0, holder, own, 'beta'))
+                           two.ask('steal', path, 'one', 1, holder, own, 'beta'))
         self.assert_result('NO_NODE',
-                           two.ask('steal', path, 'one', 1, holder + '9', own, 'beta'))
-        stolen = self.assert_ok(two.ask('steal', path, 'one', 1, holder, own, 'beta'))
-        self.assertEqual((stolen.version, stolen.block, stolen.node), (2, 2, own))
-        self.assertEqual(sorted(one.ask('list', path, 0).listed), sorted([waiter, own]))
-        self.assert_result('NO_NODE', one.ask('grant', path, 'one', holder, 2))
-        self.assert_result('BAD_VERSION', one.ask('grant', path, 'one', waiter, 1))
+                           two.ask('steal', path, 'one', 0, holder + '9', own, 'beta'))
+        self.assertEqual(self.assert_ok(two.ask('steal', path, 'one', 0, holder, own, 'beta')).node, own)
+        listed = one.ask('list', path, 0)
+        self.assertEqual((sorted(listed.listed), listed.version), (sorted([waiter, own]), 1))
+        self.assert_result('NO_NODE', one.ask('grant', path, holder, 1))
+        self.assert_result('BAD_VERSION', one.ask('grant', path, waiter, 0))
         self.assert_result('NODE_EXISTS',
-                           two.ask('steal', path, 'one', 2, waiter, own, 'beta'))
+                           two.ask('steal', path, 'one', 1, waiter, own, 'beta'))
+        # The steals of each user are counted.
+        other = self.name_path(one, uid=1001)
+        self.assertEqual(self.assert_ok(one.ask('list', other, 0)).version, 0)
         # Without a new claim.
-        broken = self.assert_ok(one.ask('steal', path, 'one', 2, f'{own},{waiter}', '', ''))
-        self.assertEqual((broken.version, broken.node), (3, ''))
-        self.assertEqual(two.ask('list', path, 0).listed, [])
-        # The name was written again, and has the same text.
+        self.assertEqual(self.assert_ok(one.ask('steal', path, 'one', -1, f'{own},{waiter}', '', '')).node, '')
+        listed = two.ask('list', path, 0)
+        self.assertEqual((listed.listed, listed.version), ([], 1))
+        # Those who share a name are notified.
+        watching = self.assert_ok(two.ask('list', path, 2))
         last = two.claim(path, 9)
+        self.assertEqual(two.changes, [])
+        self.assert_ok(one.ask('notify', path, 'one'))
+        two.wait_for(lambda: two.changes)
+        # The name was written again, and has the same text.
         self.assertEqual(two.ask('scan', '', 10).listed,
                          [f'{path}|builds|1000|one|{last}'])
 
@@ -314,7 +316,7 @@ class Operations(EngineCase):
             two.wait_for_state('CONNECTED')
             for command in (('join', 'beta', ''), ('list', path, 0), ('delete', path, claim),
                             ('watch', path, claim), ('create', path, two.prefix(), ''),
-                            ('steal', path, 'one', 0, claim, '', ''), ('block', 'builds'),
+                            ('steal', path, 'one', -1, claim, '', ''), ('block', 'builds'),
                             ('ensure', 'builds', 1000, 'two')):
                 with self.subTest(credential=credential, command=command[0]):
                     self.assert_result('DENIED', two.ask(*command))
@@ -335,7 +337,7 @@ class Sessions(EngineCase):
         self.assertEqual(two.ask('scan', two.prefix()[2:18], 9).listed,
                          [f'{path}|builds|1000|one|{claim}'])
         self.assertEqual(len(two.ask('hosts').listed), 1)
-        self.assert_ok(two.ask('grant', path, 'one', claim, 0))
+        self.assert_ok(two.ask('grant', path, claim, 0))
 
     def test_free_without_closing_the_session(self):
         one = self.client().joined()

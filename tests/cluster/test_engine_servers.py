@@ -44,7 +44,7 @@ class Servers(ServersCase):
         self.repeat(one, 'renew')
         self.assertEqual(one.session, session)
         self.assertEqual(self.repeat(one, 'list', path, 0).listed, [claim])
-        self.assertEqual(self.repeat(one, 'grant', path, 'one', claim, 0).block, 1)
+        self.assertEqual(self.repeat(one, 'grant', path, claim, 0).block, 1)
 
     def test_own_server_is_killed(self):
         one = self.on(self.ensemble.followers()[0])
