@@ -18,7 +18,7 @@ from clusterhosts import Host
 from ensemble import Ensemble, Place, ask, why_no_servers
 from harness import wait_for
 
-N_HOSTS = 300 if TEST_ALL else 40
+N_HOSTS = 100 if TEST_ALL else 40
 NAME = 'x'
 ROUNDS = 20
 

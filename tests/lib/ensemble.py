@@ -43,6 +43,7 @@ initLimit={init}
 syncLimit={sync}
 minSessionTimeout=500
 maxSessionTimeout=60000
+maxClientCnxns=0
 dataDir={directory}
 clientPort={port}
 clientPortAddress={address}
