@@ -20,6 +20,8 @@
 #define BUS_INTROSPECTABLE_INTERFACE "org.freedesktop.DBus.Introspectable"
 #define BUS_PROPERTIES_INTERFACE     "org.freedesktop.DBus.Properties"
 
+/* What the names of buckets that belong to a Unix group begin with; a decimal gid follows. */
+#define BUS_GROUP_PREFIX "group:"
 /* What the names of buckets that several machines share begin with. */
 #define BUS_CLUSTER_PREFIX "cluster:"
 /* What the clientIds of other machines' locks begin with; not a unique name. */
@@ -59,6 +61,7 @@
 #define BUS_KIND_USER    "user"
 #define BUS_KIND_FLATPAK "flatpak"
 #define BUS_KIND_SNAP    "snap"
+#define BUS_KIND_GROUP   "group"
 
 #define BUS_STATE_HELD    "held"
 #define BUS_STATE_PENDING "pending"

@@ -268,6 +268,7 @@ serve(const CommandLine *line, const Limits *limits)
         .replace = line->replace,
         .state_directory = state_directory,
         .idle_exit_secs = line->idle_exit_secs,
+        .serves_groups = line->system,
     };
     Server *server;
     sd_bus *bus = NULL;

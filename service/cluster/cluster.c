@@ -413,18 +413,6 @@ cluster_begin(Cluster *self, gint64 deadline_us)
 
 /* ---- queries */
 
-gboolean
-cluster_needs_groups(const Cluster *self)
-{
-    for (guint i = 0; i < self->config->buckets->len; i++) {
-        const ClusterBucketConfig *bucket = self->config->buckets->pdata[i];
-
-        if (bucket->gids->len > 0)
-            return TRUE;
-    }
-    return FALSE;
-}
-
 const ClusterBucketConfig *
 cluster_find_bucket(const Cluster *self, const char *bucket)
 {

@@ -55,9 +55,6 @@ void cluster_begin(Cluster *cluster, gint64 deadline_us);
 /* Returns the configuration of a bucket `cluster:NAME`, borrowed; NULL: there is none. */
 const ClusterBucketConfig *cluster_find_bucket(const Cluster *cluster, const char *bucket);
 
-/* Whether a bucket is for the members of a group. */
-gboolean cluster_needs_groups(const Cluster *cluster);
-
 /* Ends what is held if the deadline of the lease has passed. */
 void cluster_check_lease(Cluster *cluster);
 

@@ -5,6 +5,7 @@
 
 #include "lock-manager.h"
 #include "lock-queue.h"
+#include "principal.h"
 #include "user-agent.h"
 
 static gboolean
@@ -110,6 +111,24 @@ lock_manager_inspect(LockManager *manager,
         visit(&entry, data);
     }
     return FALSE;
+}
+
+static gboolean
+has_others(const GQueue *requests, guint32 uid)
+{
+    for (const GList *link = requests->head; link != NULL; link = link->next)
+        if (((const LockRequest *)link->data)->agent->principal->identity.uid != uid)
+            return TRUE;
+    return FALSE;
+}
+
+gboolean
+lock_manager_concerns_others(const LockManager *manager, const char *name, guint32 uid)
+{
+    const char *found = g_hash_table_lookup(manager->queues, name);
+    const LockQueue *queue = found != NULL ? lock_queue_from_name(found) : NULL;
+
+    return queue != NULL && (has_others(&queue->held, uid) || has_others(&queue->pending, uid));
 }
 
 guint32

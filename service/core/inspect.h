@@ -49,6 +49,9 @@ gboolean lock_manager_inspect(LockManager *manager,
                               InspectVisit visit,
                               gpointer data);
 
+/* Whether agents of another uid hold the lock or wait for it. */
+gboolean lock_manager_concerns_others(const LockManager *manager, const char *name, guint32 uid);
+
 /* Ends the locks held under `filter->name` that match the filter, as a steal does, and grants to
  * the requests that wait. Returns how many locks it has ended. */
 guint32 lock_manager_break(LockManager *manager, const InspectFilter *filter);

@@ -214,7 +214,7 @@ lock_manager_request(LockManager *manager,
     LockQueue *queue;
 
     g_assert(!agent->terminated);
-    g_assert(agent->principal == manager->principal);
+    g_assert(agent->principal->user_agent == user_agent);
 
     if (user_agent->shutting_down)
         return LOCK_RESULT_SHUTTING_DOWN;
@@ -343,8 +343,8 @@ lock_manager_end_request(LockManager *manager, LockRequest *request, EffectKind 
 static gboolean
 is_possible(const LockManager *manager, const Agent *agent, const LockRequest *stored)
 {
-    return agent->principal == manager->principal && stored->id != 0 &&
-           stored->id <= agent->last_id && agent_find_request(agent, stored->id) == NULL &&
+    return stored->id != 0 && stored->id <= agent->last_id &&
+           agent_find_request(agent, stored->id) == NULL &&
            agent_find_key(agent, stored->key) == NULL &&
            stored->sequence > manager->last_sequence &&
            (stored->state == LOCK_REQUEST_HELD) == (stored->token != 0);

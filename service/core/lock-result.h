@@ -21,9 +21,16 @@ typedef enum {
     LOCK_RESULT_NO_LOOKUP,
     /* Not from the core: a string has a character that is not valid in D-Bus. */
     LOCK_RESULT_NOT_CARRIABLE,
+    /* Not from the core: the object path is that of another principal, for which the caller may not
+     * make this call. */
+    LOCK_RESULT_NO_PATH,
+    /* Not from the core: the name of a group's bucket that can't be one, or not on this bus. */
+    LOCK_RESULT_NO_GROUP,
+    /* Not from the core: other users hold the lock or wait for it, so the caller may not end it. */
+    LOCK_RESULT_OF_OTHERS,
     /* Not from the core: a bucket of several machines, and this one is not configured for it. */
     LOCK_RESULT_NO_CLUSTER,
-    /* Not from the core: the caller may not use this bucket of several machines. */
+    /* Not from the core: the caller may not use this bucket. */
     LOCK_RESULT_NO_ACCESS,
     /* Not from the core: what is given as the name of another machine can't be one. */
     LOCK_RESULT_NO_HOST_NAME,

@@ -3,6 +3,7 @@
 
 #include "principal.h"
 
+#include "bus-names.h"
 #include "name-hash.h"
 #include "user-agent.h"
 
@@ -21,6 +22,30 @@ principal_identity_equal(gconstpointer a, gconstpointer b)
     const PrincipalIdentity *y = b;
 
     return x->uid == y->uid && x->kind == y->kind && g_str_equal(x->app_id, y->app_id);
+}
+
+/* One name for each group: a decimal number without leading zeros. (gid_t)-1 is no group. */
+static gboolean
+read_gid(const char *bucket, guint32 *out_gid)
+{
+    const char *digits = bucket + strlen(BUS_GROUP_PREFIX);
+    guint64 gid;
+
+    if (!g_str_has_prefix(bucket, BUS_GROUP_PREFIX) || (digits[0] == '0' && digits[1] != '\0') ||
+        !g_ascii_string_to_unsigned(digits, 10, 0, G_MAXUINT32 - 1, &gid, NULL))
+        return FALSE;
+    *out_gid = (guint32)gid;
+    return TRUE;
+}
+
+PrincipalIdentity
+principal_identity_of_bucket(const PrincipalIdentity *caller, const char *bucket)
+{
+    guint32 gid;
+
+    if (!read_gid(bucket, &gid))
+        return *caller;
+    return (PrincipalIdentity){.uid = gid, .kind = PRINCIPAL_GROUP, .app_id = ""};
 }
 
 /* Takes `of_uid`. */
@@ -49,7 +74,7 @@ principal_get(UserAgent *user_agent, const PrincipalIdentity *identity)
 
     if (principal != NULL)
         return principal_ref(principal);
-    if (identity->kind == PRINCIPAL_UNSANDBOXED)
+    if (identity->kind == PRINCIPAL_UNSANDBOXED || identity->kind == PRINCIPAL_GROUP)
         return principal_new(user_agent, identity, NULL);
     principal = principal_find(user_agent, &of_uid);
     if (principal != NULL)

@@ -2,11 +2,13 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* A principal, which corresponds to an origin in a browser: a uid and, for a sandboxed application,
- * its application id. Two clients share locks if and only if they have the same principal.
+ * its application id. Two clients share the locks of their own buckets if and only if they have the
+ * same principal. A Unix group is a principal without clients: the members share its buckets.
  *
  * Identities are compared field by field, never as one concatenated string, so that no application
  * id can be chosen to equal another principal. A principal has the lock managers of its storage
- * buckets, and an account of what it has. It is referenced by its agents, its lock managers and, if
+ * buckets, and an account of what it has; a request is charged to the principal of its agent,
+ * whoever the bucket belongs to. It is referenced by its agents, its lock managers and, if
  * it is that of a uid, the principals of its applications, and is in its user agent's table as long
  * as it exists. */
 
@@ -21,13 +23,18 @@ typedef enum {
     PRINCIPAL_UNSANDBOXED,
     PRINCIPAL_FLATPAK,
     PRINCIPAL_SNAP,
+    PRINCIPAL_GROUP,
 } PrincipalKind;
 
 typedef struct {
-    guint32 uid;
+    guint32 uid; /* of a group: its gid */
     PrincipalKind kind;
-    const char *app_id; /* "" if unsandboxed */
+    const char *app_id; /* "" if it is no sandboxed application */
 } PrincipalIdentity;
+
+/* The owner of the bucket that clients of `caller` address by this name: the group of a bucket
+ * `group:GID`, otherwise the caller. Whether they may do so is not decided here. */
+PrincipalIdentity principal_identity_of_bucket(const PrincipalIdentity *caller, const char *bucket);
 
 /* ---- accounts: what is counted of a principal
  *

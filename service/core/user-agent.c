@@ -204,6 +204,16 @@ user_agent_retire_token(UserAgent *user_agent, guint64 token)
     user_agent->token_clock = MAX(user_agent->token_clock, token);
 }
 
+LockManager *
+user_agent_get_manager(UserAgent *user_agent, const PrincipalIdentity *owner, const char *bucket)
+{
+    Principal *principal = principal_get(user_agent, owner);
+    LockManager *manager = lock_manager_get(principal, bucket);
+
+    principal_unref(principal);
+    return manager;
+}
+
 /* ---- agents */
 
 Agent *

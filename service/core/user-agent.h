@@ -87,6 +87,10 @@ guint32 user_agent_get_n_requests(const UserAgent *user_agent);
  * unless there was more than one grant per microsecond. */
 void user_agent_retire_token(UserAgent *user_agent, guint64 token);
 
+/* Gets the manager of an owner's bucket, or creates it. Returns a new reference. */
+LockManager *
+user_agent_get_manager(UserAgent *user_agent, const PrincipalIdentity *owner, const char *bucket);
+
 /* ---- agents */
 
 /* Process names in the kernel have at most 15 bytes. */

@@ -3,7 +3,7 @@
 
 /* Object paths of storage buckets:
  *
- *     /org/w3/WebLocks/bucket/BUCKET                   of the caller's own principal
+ *     /org/w3/WebLocks/bucket/BUCKET                   of the caller's own principal; or of a group
  *     /org/w3/WebLocks/flatpak/APP/bucket/BUCKET       of an application of the caller's uid
  *     /org/w3/WebLocks/user/UID/bucket/BUCKET          of the unsandboxed programs of a uid
  *     /org/w3/WebLocks/user/UID/flatpak/APP/bucket/BUCKET      of an application of that uid

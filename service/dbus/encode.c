@@ -86,10 +86,16 @@ static const struct {
                                "too many callers are being identified; try again later"},
     [LOCK_RESULT_NOT_CARRIABLE] = {BUS_ERROR_INVALID_ARGS,
                                    "a string has a character that is not valid in D-Bus"},
+    [LOCK_RESULT_NO_PATH] = {BUS_ERROR_SECURITY,
+                             "the caller is not permitted to do this on this path"},
+    [LOCK_RESULT_NO_GROUP] =
+        {BUS_ERROR_NOT_SUPPORTED,
+         "buckets 'group:GID', with a decimal group id, are on the system bus"},
+    [LOCK_RESULT_OF_OTHERS] = {BUS_ERROR_SECURITY, "other users hold this lock or wait for it"},
     [LOCK_RESULT_NO_CLUSTER] = {BUS_ERROR_NOT_SUPPORTED,
                                 "this machine is not configured for this bucket of a cluster"},
     [LOCK_RESULT_NO_ACCESS] = {BUS_ERROR_SECURITY,
-                               "the caller is not permitted to use this bucket of a cluster"},
+                               "the caller is not permitted to use this bucket"},
     [LOCK_RESULT_NO_HOST_NAME] =
         {BUS_ERROR_INVALID_ARGS, "option 'clientId' must have the name of a machine after 'host:'"},
     [LOCK_RESULT_NAME_RESERVED] = {BUS_ERROR_NOT_SUPPORTED,

@@ -177,16 +177,30 @@ append_inspect(
 /* ---- buckets */
 
 static void
-append_buckets(Writer *writer)
+append_buckets_of(Writer *writer, const Principal *principal)
 {
     GHashTableIter iter;
     LockManager *manager;
 
-    note(writer, sd_bus_message_open_container(writer->message, 'a', "s"));
-    g_hash_table_iter_init(&iter, writer->caller->principal->managers);
+    g_hash_table_iter_init(&iter, principal->managers);
     while (writer->r >= 0 && g_hash_table_iter_next(&iter, NULL, (gpointer *)&manager))
         if (manager->requests.length > 0) /* else it is only watched */
             append_string(writer, manager->bucket);
+}
+
+/* The names that the caller can use: its own, and those of groups. */
+static void
+append_buckets(Writer *writer, const Client *client)
+{
+    Principal *own = client->agent->principal, *other;
+    GHashTableIter iter;
+
+    note(writer, sd_bus_message_open_container(writer->message, 'a', "s"));
+    append_buckets_of(writer, own);
+    g_hash_table_iter_init(&iter, own->user_agent->principals);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&other))
+        if (other->identity.kind == PRINCIPAL_GROUP && client_may_observe(client, other))
+            append_buckets_of(writer, other);
     if (writer->r >= 0)
         note(writer, sd_bus_message_close_container(writer->message));
 }
@@ -195,19 +209,22 @@ static const char *const kind_names[] = {
     [PRINCIPAL_UNSANDBOXED] = BUS_KIND_USER,
     [PRINCIPAL_FLATPAK] = BUS_KIND_FLATPAK,
     [PRINCIPAL_SNAP] = BUS_KIND_SNAP,
+    [PRINCIPAL_GROUP] = BUS_KIND_GROUP,
 };
 
+/* A bucket of a group has the caller's uid, by whose path it is addressed. */
 static void
 append_observable_bucket(Writer *writer, const Principal *observer, const LockManager *manager)
 {
     const PrincipalIdentity *owner = &manager->principal->identity;
+    const guint32 uid = owner->kind == PRINCIPAL_GROUP ? observer->identity.uid : owner->uid;
     g_autofree char *path = bucket_path_encode_for(&observer->identity, owner, manager->bucket);
 
-    note(writer, sd_bus_message_append(writer->message, "(oa{sv})", path, 6, "uid", "u", owner->uid,
-                                       "kind", "s", kind_names[owner->kind], "app", "s",
-                                       owner->app_id, "bucket", "s", manager->bucket, "held", "u",
-                                       (guint32)manager->n_held, "pending", "u",
-                                       (guint32)(manager->requests.length - manager->n_held)));
+    note(writer,
+         sd_bus_message_append(writer->message, "(oa{sv})", path, 6, "uid", "u", uid, "kind", "s",
+                               kind_names[owner->kind], "app", "s", owner->app_id, "bucket", "s",
+                               manager->bucket, "held", "u", (guint32)manager->n_held, "pending",
+                               "u", (guint32)(manager->requests.length - manager->n_held)));
     writer->n_bytes +=
         OBSERVABLE_ENTRY_BYTES + strlen(path) + strlen(manager->bucket) + strlen(owner->app_id);
 }
@@ -227,9 +244,9 @@ append_observable_of(Writer *writer, const Principal *observer, const Principal 
 
 /* The caller's own buckets first. */
 static void
-append_observable(Writer *writer)
+append_observable(Writer *writer, const Client *client)
 {
-    Principal *principal = writer->caller->principal;
+    Principal *principal = client->agent->principal;
     GHashTableIter iter;
     Principal *other;
 
@@ -237,7 +254,7 @@ append_observable(Writer *writer)
     append_observable_of(writer, principal, principal);
     g_hash_table_iter_init(&iter, principal->user_agent->principals);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&other))
-        if (other != principal && principal_may_observe(principal, other))
+        if (other != principal && client_may_observe(client, other))
             append_observable_of(writer, principal, other);
     if (writer->r >= 0)
         note(writer, sd_bus_message_close_container(writer->message));
@@ -273,17 +290,21 @@ append_resync(Writer *writer)
 /* ---- */
 
 static void
-append_list(Writer *writer, const Client *client, const LockCall *call, GVariant *rows)
+append_list(Writer *writer,
+            const Client *client,
+            const LockCall *call,
+            const Target *target,
+            GVariant *rows)
 {
     if (call->kind == LOCK_CALL_QUERY) {
-        append_query(writer, client_find_manager(client, call));
+        append_query(writer, target_find_manager(target, call->bucket));
     } else if (call->kind == LOCK_CALL_INSPECT) {
-        append_inspect(writer, client_find_manager(client, call), &call->filter, rows,
-                       client_get_owner(client, call).uid);
+        append_inspect(writer, target_find_manager(target, call->bucket), &call->filter, rows,
+                       target->owner.uid);
     } else if (call->kind == LOCK_CALL_BUCKETS) {
-        append_buckets(writer);
+        append_buckets(writer, client);
     } else if (call->kind == LOCK_CALL_OBSERVABLE) {
-        append_observable(writer);
+        append_observable(writer, client);
     } else {
         g_assert(call->kind == LOCK_CALL_RESYNC);
         append_resync(writer);
@@ -291,7 +312,7 @@ append_list(Writer *writer, const Client *client, const LockCall *call, GVariant
 }
 
 void
-lists_send(Client *client, const LockCall *call, GVariant *rows)
+lists_send(Client *client, const LockCall *call, const Target *target, GVariant *rows)
 {
     Writer writer = {
         .message = encode_new_reply(client, call),
@@ -301,7 +322,7 @@ lists_send(Client *client, const LockCall *call, GVariant *rows)
 
     if (writer.message == NULL)
         return;
-    append_list(&writer, client, call, rows);
+    append_list(&writer, client, call, target, rows);
     if (writer.r >= 0) {
         bus_send(client, writer.message, writer.n_bytes);
         return;

@@ -12,4 +12,4 @@
 /* Replies to one of these calls. `rows` are those of other hosts on the name of Inspect (see
  * cluster_row_next(); NULL: none). If the list does not fit into a message, the reply is an error.
  */
-void lists_send(Client *client, const LockCall *call, GVariant *rows);
+void lists_send(Client *client, const LockCall *call, const Target *target, GVariant *rows);

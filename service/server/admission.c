@@ -7,7 +7,6 @@
 #include "cluster.h"
 #include "credentials.h"
 #include "encode.h"
-#include "groups.h"
 #include "operations.h"
 #include "packet-socket.h"
 #include "state.h"
@@ -54,10 +53,20 @@ refuse_client(Client *client, LockResult result)
     }
 }
 
+/* They decide who may use a bucket of a group, or of a cluster. */
 static gboolean
 needs_groups(const Server *server)
 {
-    return server->cluster != NULL && cluster_needs_groups(server->cluster);
+    return server->serves_groups || server->cluster != NULL;
+}
+
+static void
+take_groups(Client *client, const Credentials *credentials)
+{
+    if (!needs_groups(client->server))
+        return;
+    client->gids = g_memdup2(credentials->gids, credentials->n_gids * sizeof *client->gids);
+    client->n_gids = credentials->n_gids;
 }
 
 static LockResult
@@ -77,30 +86,38 @@ make_agent(Client *client, const Credentials *credentials)
     agent->pid = credentials->pid;
     g_strlcpy(agent->process_name, credentials->process_name, AGENT_PROCESS_NAME_SIZE);
     client_set_agent(client, agent);
-    if (needs_groups(client->server)) {
-        client->gids = g_memdup2(credentials->gids, credentials->n_gids * sizeof *client->gids);
-        client->n_gids = credentials->n_gids;
-    }
+    take_groups(client, credentials);
     return LOCK_RESULT_OK;
 }
 
+/* The deferred calls are served, or refused if the client has no agent. Frees the credentials. */
+static void
+finish(Client *client, LockResult result)
+{
+    if (client->agent == NULL) {
+        refuse_client(client, result);
+        return;
+    }
+    end_identification(client);
+    turn_make_runnable(&client->server->turn, client);
+}
+
+/* Of a restored client only the groups are wanted. */
 static void
 on_identified(const Credentials *credentials, gboolean is_transient, gpointer data)
 {
     Client *client = data;
-    LockResult result;
+    LockResult result = LOCK_RESULT_OK;
 
     if (is_transient) {
         ask_later(client);
         return;
     }
-    result = make_agent(client, credentials);
-    if (result != LOCK_RESULT_OK) {
-        refuse_client(client, result);
-        return;
-    }
-    end_identification(client); /* frees the credentials */
-    turn_make_runnable(&client->server->turn, client);
+    if (client->agent == NULL)
+        result = make_agent(client, credentials);
+    else if (credentials != NULL)
+        take_groups(client, credentials);
+    finish(client, result);
 }
 
 static void
@@ -133,7 +150,16 @@ ask_later(Client *client)
     if (admission->n_asks_left-- > 0)
         admission->ask_again_id = g_timeout_add(ASK_AGAIN_MS, on_ask_again, client);
     else
-        refuse_client(client, LOCK_RESULT_NO_LOOKUP);
+        finish(client, LOCK_RESULT_NO_LOOKUP);
+}
+
+static void
+begin_identification(Client *client)
+{
+    client->admission = g_new0(Admission, 1);
+    client->admission->n_asks_left = ASKS_MAX;
+    client->server->n_unidentified++;
+    ask(client);
 }
 
 gboolean
@@ -147,10 +173,7 @@ admission_identify(Client *client)
         return FALSE;
     if (!server_is_serving(server))
         return TRUE; /* its agent may be restored; otherwise admit_clients() identifies it */
-    client->admission = g_new0(Admission, 1);
-    client->admission->n_asks_left = ASKS_MAX;
-    server->n_unidentified++;
-    ask(client);
+    begin_identification(client);
     return TRUE;
 }
 
@@ -173,7 +196,8 @@ admission_get_client(Server *server, const char *unique_name)
     return client != NULL ? client : add_client(server, unique_name);
 }
 
-/* The groups that the process had when it connected are not stored. */
+/* The groups that the process had when it connected are not stored: the bus knows them. Meanwhile
+ * its calls are deferred. */
 void
 admission_restore_client(Server *server, Agent *agent)
 {
@@ -181,7 +205,7 @@ admission_restore_client(Server *server, Agent *agent)
 
     client_set_agent(client, agent_ref(agent));
     if (needs_groups(server))
-        client->gids = groups_look_up(agent->principal->identity.uid, &client->n_gids);
+        begin_identification(client);
 }
 
 void

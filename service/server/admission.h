@@ -19,7 +19,7 @@
 /* Returns the client of a unique name, borrowed; creates it if there is none, unidentified. */
 Client *admission_get_client(Server *server, const char *unique_name);
 
-/* Creates the client of a restored agent. May block, so it is for the start only. */
+/* Creates the client of a restored agent. */
 void admission_restore_client(Server *server, Agent *agent);
 
 /* Starts the identification of the client, unless it was started before. Returns FALSE during

@@ -14,38 +14,32 @@
 #include "objects.h"
 #include "operations.h"
 #include "packet-socket.h"
-#include "principal.h"
+#include "target.h"
 #include "watches.h"
 
 static void
-send_list(Client *client, const LockCall *call)
+send_list(Client *client, const LockCall *call, const Target *target)
 {
     if (call->kind != LOCK_CALL_INSPECT ||
-        cluster_calls_ask(client, call, client_get_owner(client, call).uid, 0) != CLUSTER_ASK_SENT)
-        lists_send(client, call, NULL);
+        cluster_calls_ask(client, call, target->owner.uid, 0) != CLUSTER_ASK_SENT)
+        lists_send(client, call, target, NULL);
 }
 
 /* The watched bucket may be empty, and its principal may not exist yet. */
 static LockResult
-set_watch(Client *client, const LockCall *call)
+set_watch(Client *client, const LockCall *call, const Target *target)
 {
-    PrincipalIdentity identity;
-    Principal *principal;
     g_autoptr(LockManager) manager = NULL;
 
-    if (call->bucket == NULL)
-        return watches_set(client, NULL, call->enable);
-    identity = client_get_owner(client, call);
-    principal = principal_get(&client->server->user_agent, &identity);
-    manager = lock_manager_get(principal, call->bucket);
-    principal_unref(principal);
+    if (call->bucket != NULL)
+        manager = user_agent_get_manager(&client->server->user_agent, &target->owner, call->bucket);
     return watches_set(client, manager, call->enable);
 }
 
 static void
-watch(Client *client, const LockCall *call)
+watch(Client *client, const LockCall *call, const Target *target)
 {
-    LockResult result = set_watch(client, call);
+    LockResult result = set_watch(client, call, target);
 
     if (result == LOCK_RESULT_OK)
         encode_done(client, call);
@@ -54,16 +48,16 @@ watch(Client *client, const LockCall *call)
 }
 
 static void
-break_locks(Client *client, const LockCall *call)
+break_locks(Client *client, const LockCall *call, const Target *target)
 {
-    LockManager *manager = client_find_manager(client, call);
+    LockManager *manager = target_find_manager(target, call->bucket);
     LockReply reply = {lock_name_check(call->name, &client->server->user_agent.limits)};
     ClusterAsk ask = CLUSTER_ASK_NONE;
 
     if (reply.result == LOCK_RESULT_OK && manager != NULL)
         reply.n_ended = lock_manager_break(manager, &call->filter);
     if (reply.result == LOCK_RESULT_OK)
-        ask = cluster_calls_ask(client, call, client_get_owner(client, call).uid, reply.n_ended);
+        ask = cluster_calls_ask(client, call, target->owner.uid, reply.n_ended);
     if (ask == CLUSTER_ASK_UNREACHED)
         reply.result = LOCK_RESULT_UNREACHED;
     if (ask == CLUSTER_ASK_SENT)
@@ -155,39 +149,18 @@ is_too_late(const Client *client, const LockCall *call)
             (server->stage == SERVER_DRAINING && bus_is_backed_up(server->bus)));
 }
 
-/* Whether the client may use the object path of the call (see bucket-path.h). Paths of other
- * principals are for unsandboxed clients, and those with a uid for uid 0; no lock can be requested
- * there. The result does not depend on whether the bucket is in use. */
-static gboolean
-may_use_path(const Client *client, const LockCall *call)
-{
-    const PrincipalIdentity *caller = &client->agent->principal->identity;
-
-    if (!call->owner.is_other)
-        return TRUE;
-    if (caller->kind != PRINCIPAL_UNSANDBOXED || (call->owner.has_uid && caller->uid != 0))
-        return FALSE;
-    return call->kind == LOCK_CALL_QUERY || call->kind == LOCK_CALL_INSPECT ||
-           call->kind == LOCK_CALL_WATCH || call->kind == LOCK_CALL_BREAK;
-}
-
 /* Refuses calls that are not served. Returns whether the call was refused. */
 static gboolean
-refuse(Client *client, const LockCall *call)
+refuse(Client *client, const LockCall *call, LockResult result)
 {
-    LockResult result;
-
-    if (lock_call_needs_agent(call) && !may_use_path(client, call))
-        encode_error(client, call, BUS_ERROR_SECURITY,
-                     "the caller is not permitted to do this on this path");
+    if (result == LOCK_RESULT_NO_PATH)
+        encode_result(client, call, result);
     else if (call->refusal_name != NULL)
         encode_error(client, call, call->refusal_name, call->refusal_text);
     else if (client->socket != NULL && call->kind <= LOCK_CALL_ABORT)
         encode_error(client, call, BUS_ERROR_INVALID_STATE,
                      "lock operations have to be sent on the open lock socket");
-    else if (lock_call_needs_agent(call) &&
-             call->kind != LOCK_CALL_REQUEST && /* which request() checks, as on a lock socket */
-             (result = cluster_calls_check(client, call)) != LOCK_RESULT_OK)
+    else if (result != LOCK_RESULT_OK)
         encode_result(client, call, result);
     else if (client->is_gone && lock_call_changes_nothing(call))
         return TRUE;
@@ -203,8 +176,12 @@ refuse(Client *client, const LockCall *call)
 void
 bus_calls_serve(Client *client, const LockCall *call)
 {
+    Target target = {LOCK_RESULT_OK};
+
     operations_begin(client, call);
-    if (refuse(client, call))
+    if (lock_call_needs_agent(call))
+        target = target_resolve(client, call);
+    if (refuse(client, call, target.result))
         return;
     switch (call->kind) {
     case LOCK_CALL_QUERY:
@@ -212,13 +189,13 @@ bus_calls_serve(Client *client, const LockCall *call)
     case LOCK_CALL_BUCKETS:
     case LOCK_CALL_OBSERVABLE:
     case LOCK_CALL_RESYNC:
-        send_list(client, call);
+        send_list(client, call, &target);
         break;
     case LOCK_CALL_WATCH:
-        watch(client, call);
+        watch(client, call, &target);
         break;
     case LOCK_CALL_BREAK:
-        break_locks(client, call);
+        break_locks(client, call, &target);
         break;
     case LOCK_CALL_OPEN_SOCKET:
         open_socket(client, call);
@@ -233,7 +210,7 @@ bus_calls_serve(Client *client, const LockCall *call)
     case LOCK_CALL_REQUEST:
     case LOCK_CALL_RELEASE:
     case LOCK_CALL_ABORT:
-        operations_serve(client, &bus_channel, call);
+        operations_serve(client, &bus_channel, call, &target);
         break;
     case LOCK_CALL_SYNC:
     case LOCK_CALL_END:

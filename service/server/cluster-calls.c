@@ -15,6 +15,7 @@
 #include "operations.h"
 #include "packet-socket.h"
 #include "principal.h"
+#include "target.h"
 
 /* How long a reply with a list waits, and one to Break: as long as that to a steal; how many calls
  * the gateway is asked about at a time, in total and of one user. */
@@ -100,11 +101,8 @@ cluster_calls_check(const Client *client, const LockCall *call)
 {
     const Server *server = client->server;
     const ClusterBucketConfig *bucket = NULL;
-    const PrincipalIdentity *caller;
+    const PrincipalIdentity *caller = &client->agent->principal->identity;
 
-    if (!lock_call_is_clustered(call))
-        return LOCK_RESULT_OK;
-    caller = &client->agent->principal->identity;
     /* An application does not see which buckets there are. */
     if (server->cluster != NULL && caller->kind != PRINCIPAL_UNSANDBOXED)
         return LOCK_RESULT_NO_ACCESS;
@@ -112,6 +110,8 @@ cluster_calls_check(const Client *client, const LockCall *call)
         bucket = cluster_find_bucket(server->cluster, call->bucket);
     if (bucket == NULL)
         return LOCK_RESULT_NO_CLUSTER;
+    if (call->kind == LOCK_CALL_RELEASE || call->kind == LOCK_CALL_ABORT)
+        return LOCK_RESULT_OK;
     /* The path of another user's bucket is for uid 0, which may always look. */
     if (!call->owner.is_other &&
         !cluster_bucket_config_admits(bucket, caller->uid, client->gids, client->n_gids))
@@ -141,14 +141,16 @@ reply(AskedCall *asked, GVariant *rows, LockResult result, guint32 n_remote)
 {
     Client *client = server_find_client(asked->server, asked->unique_name);
     const LockReply of_break = {.result = result, .n_ended = asked->n_ended + n_remote};
+    Target target;
 
     if (client == NULL || asked->is_replied)
         return;
     asked->is_replied = TRUE;
+    target = target_resolve(client, asked->call);
     if (asked->call->kind == LOCK_CALL_BREAK)
         notify_reply(client, &bus_channel, asked->call, &of_break);
     else
-        lists_send(client, asked->call, rows);
+        lists_send(client, asked->call, &target, rows);
 }
 
 /* At the end of the lease clock_tick() disconnects the gateway, which ends all calls. */

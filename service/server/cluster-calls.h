@@ -16,8 +16,8 @@
 void cluster_calls_init(Server *server, ClusterConfig *config, const char *socket_path);
 void cluster_calls_fini(Server *server);
 
-/* Returns whether the client may make the call: LOCK_RESULT_OK, or the reason. Calls that are not
- * about a bucket of a cluster may be made. */
+/* Returns whether the client may make a call about a bucket of a cluster: LOCK_RESULT_OK, or the
+ * reason. */
 LockResult cluster_calls_check(const Client *client, const LockCall *call);
 
 /* What cluster_calls_ask() has done. */

@@ -118,23 +118,20 @@ clock_tick(Server *server)
 /* ---- lock operations */
 
 static void
-request(Client *client, const Channel *channel, const LockCall *call)
+request(Client *client, const Channel *channel, const LockCall *call, const Target *target)
 {
     Server *server = client->server;
     g_autoptr(LockManager) manager = NULL;
     LockRequest *live = NULL;
-    LockReply reply = {LOCK_RESULT_NOT_CARRIABLE};
+    LockReply reply = {call->refusal_name == NULL ? target->result : LOCK_RESULT_NOT_CARRIABLE};
 
-    if (call->refusal_name == NULL)
-        reply.result =
-            lock_call_is_clustered(call) ? cluster_calls_check(client, call) : LOCK_RESULT_OK;
     if (reply.result == LOCK_RESULT_OK) {
         if (server->state != NULL)
             state_reserve(server->state,
                           lock_text_bytes(call->bucket, call->name, call->options.why));
         manager = channel == &socket_channel
-                      ? packet_socket_get_manager(client, call->bucket)
-                      : lock_manager_get(client->agent->principal, call->bucket);
+                      ? packet_socket_get_manager(client, target, call->bucket)
+                      : user_agent_get_manager(&server->user_agent, &target->owner, call->bucket);
         reply.result =
             lock_manager_request(manager, client->agent, call->name, &call->options, &live);
         reply.request = live;
@@ -151,45 +148,45 @@ typedef struct {
     LockManager *manager; /* borrowed; NULL: there is no such request */
     Agent *agent;
     guint64 id;
-} Target;
+} Reference;
 
-static Target
-find_target(const Client *client, const LockCall *call)
+static Reference
+find_request(const Client *client, const LockCall *call, const Target *target)
 {
-    Target target = {NULL, client->agent, call->id};
+    Reference found = {NULL, client->agent, call->id};
 
     if (call->key != 0) {
         const LockRequest *live = agent_find_key(client->agent, call->key);
 
         if (live != NULL) {
-            target.manager = live->queue->manager;
-            target.id = live->id;
+            found.manager = live->queue->manager;
+            found.id = live->id;
         }
     } else {
-        target.manager = lock_manager_find(client->agent->principal, call->bucket);
+        found.manager = target_find_manager(target, call->bucket);
     }
-    return target;
+    return found;
 }
 
 static void
-release(Client *client, const Channel *channel, const LockCall *call)
+release(Client *client, const Channel *channel, const LockCall *call, const Target *target)
 {
-    Target target = find_target(client, call);
+    Reference found = find_request(client, call, target);
     LockReply reply = {LOCK_RESULT_NOT_HELD};
 
-    if (target.manager != NULL)
-        reply.result = lock_manager_release(target.manager, target.agent, target.id);
+    if (found.manager != NULL)
+        reply.result = lock_manager_release(found.manager, found.agent, found.id);
     notify_reply(client, channel, call, &reply);
 }
 
 static void
-abort_request(Client *client, const Channel *channel, const LockCall *call)
+abort_request(Client *client, const Channel *channel, const LockCall *call, const Target *target)
 {
-    Target target = find_target(client, call);
+    Reference found = find_request(client, call, target);
     LockReply reply = {LOCK_RESULT_OK};
 
     reply.aborted =
-        target.manager != NULL && lock_manager_abort(target.manager, target.agent, target.id);
+        found.manager != NULL && lock_manager_abort(found.manager, found.agent, found.id);
     notify_reply(client, channel, call, &reply);
 }
 
@@ -214,16 +211,16 @@ operations_begin(const Client *client, const LockCall *call)
 }
 
 void
-operations_serve(Client *client, const Channel *channel, const LockCall *call)
+operations_serve(Client *client, const Channel *channel, const LockCall *call, const Target *target)
 {
     const LockReply done = {LOCK_RESULT_OK};
 
     if (call->kind == LOCK_CALL_REQUEST) {
-        request(client, channel, call);
+        request(client, channel, call, target);
     } else if (call->kind == LOCK_CALL_RELEASE) {
-        release(client, channel, call);
+        release(client, channel, call, target);
     } else if (call->kind == LOCK_CALL_ABORT) {
-        abort_request(client, channel, call);
+        abort_request(client, channel, call, target);
     } else {
         if (call->kind == LOCK_CALL_END)
             operations_replace_agent(client);

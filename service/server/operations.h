@@ -32,7 +32,10 @@ notify_reply(Client *client, const Channel *channel, const LockCall *call, const
 void operations_begin(const Client *client, const LockCall *call);
 
 /* Serves a lock operation, SYNC or END of an identified client, and replies to it on `channel`. */
-void operations_serve(Client *client, const Channel *channel, const LockCall *call);
+void operations_serve(Client *client,
+                      const Channel *channel,
+                      const LockCall *call,
+                      const Target *target);
 
 /* [2.6] Terminates the agent of a connected client, which then has a new agent with the same client
  * id. The client gets no events for the requests that end: it sent END, or its socket is closed

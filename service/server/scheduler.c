@@ -14,6 +14,7 @@
 #include "operations.h"
 #include "packet-socket.h"
 #include "state.h"
+#include "target.h"
 #include "watches.h"
 
 /* The number of clients served in one turn; the number of calls per turn for a single client; and
@@ -48,11 +49,13 @@ static gboolean
 serve_message(Client *client)
 {
     LockCall call;
+    Target target;
 
     switch (packet_socket_read(client, &call)) {
     case PACKET_READ_CALL:
         operations_begin(client, &call);
-        operations_serve(client, &socket_channel, &call);
+        target = target_resolve(client, &call);
+        operations_serve(client, &socket_channel, &call, &target);
         return client->socket != NULL;
     case PACKET_READ_MALFORMED:
         end_malformed(client);
@@ -201,10 +204,12 @@ serve_last_calls(Client *client)
     if (client->socket != NULL)
         serve_socket(client, CALLS_PER_TURN, G_MAXUINT64);
     serve_deferred(client, CALLS_PER_TURN);
-    if (client->socket != NULL || client->deferred.length > 0)
+    if (client->socket == NULL && client->deferred.length == 0) {
+        if (client->is_gone)
+            admission_remove_client(client);
+    } else if (client->admission == NULL) { /* otherwise its end makes the client runnable */
         turn_make_runnable(&client->server->turn, client);
-    else if (client->is_gone)
-        admission_remove_client(client);
+    }
 }
 
 /* The bus notifies the service of every disconnect; those of connections that are not clients must

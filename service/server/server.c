@@ -75,6 +75,7 @@ server_new(sd_bus *bus, const Limits *limits, const ServerOptions *options)
     server_init(server, limits);
     server->client_free = admission_free_client;
     server->verbose = g_log_get_debug_enabled();
+    server->serves_groups = options->serves_groups;
     server->bus = g_new0(Bus, 1);
     bus_init(server->bus, bus, server);
     server->sockets = packet_sockets_new(server);

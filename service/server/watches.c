@@ -118,29 +118,50 @@ admit(Watch *watch)
     return FALSE;
 }
 
+/* Notifies those who watch all that they may look at, and not this bucket as well. */
+static void
+notify_watches_of_all(const LimitsAccount *account, const Effect *effect, const Client *notified)
+{
+    const LockManager *manager = effect->request->queue->manager;
+
+    for (const GList *link = account->watches.head; link != NULL; link = link->next) {
+        Watch *watch = link->data;
+
+        if (watch->client != notified && client_may_observe(watch->client, manager->principal) &&
+            (manager->watches.length == 0 || find_watch(watch->client, manager) == NULL) &&
+            admit(watch))
+            encode_effect(watch->client, effect);
+    }
+}
+
+/* The members of a group are clients of any principal. */
+static void
+notify_members(Server *server, const Effect *effect, const Client *notified)
+{
+    GHashTableIter iter;
+    Principal *principal;
+
+    g_hash_table_iter_init(&iter, server->user_agent.principals);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&principal))
+        notify_watches_of_all(&principal->account, effect, notified);
+}
+
 void
 watches_notify(Server *server, const Effect *effect, const Client *notified)
 {
     const LockManager *manager = effect->request->queue->manager;
-    const GList *of_bucket = manager->watches.head;
 
-    for (const GList *link = of_bucket; link != NULL; link = link->next) {
+    for (const GList *link = manager->watches.head; link != NULL; link = link->next) {
         Watch *watch = link->data;
 
         if (watch->client != notified && admit(watch))
             encode_effect(watch->client, effect);
     }
+    if (manager->principal->identity.kind == PRINCIPAL_GROUP)
+        notify_members(server, effect, notified);
     for (const LimitsAccount *account = &manager->principal->account; account != NULL;
          account = account->parent)
-        for (const GList *link = account->watches.head; link != NULL; link = link->next) {
-            Watch *watch = link->data;
-
-            if (watch->client == notified ||
-                (of_bucket != NULL && find_watch(watch->client, manager) != NULL))
-                continue;
-            if (admit(watch))
-                encode_effect(watch->client, effect);
-        }
+        notify_watches_of_all(account, effect, notified);
 }
 
 void

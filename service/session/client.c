@@ -147,29 +147,31 @@ server_find_greatest(const Server *server)
     return greatest;
 }
 
-/* ---- buckets */
-
-PrincipalIdentity
-client_get_owner(const Client *client, const LockCall *call)
-{
-    PrincipalIdentity identity = call->owner.identity;
-
-    if (!call->owner.is_other)
-        return client->agent->principal->identity;
-    if (!call->owner.has_uid)
-        identity.uid = client->agent->principal->identity.uid;
-    return identity;
-}
+/* ---- whose bucket a call is about */
 
 LockManager *
-client_find_manager(const Client *client, const LockCall *call)
+target_find_manager(const Target *target, const char *bucket)
 {
-    PrincipalIdentity identity;
-    const Principal *principal;
+    return target->principal != NULL ? lock_manager_find(target->principal, bucket) : NULL;
+}
 
-    if (!call->owner.is_other)
-        return lock_manager_find(client->agent->principal, call->bucket);
-    identity = client_get_owner(client, call);
-    principal = principal_find(&client->server->user_agent, &identity);
-    return principal != NULL ? lock_manager_find(principal, call->bucket) : NULL;
+gboolean
+client_is_member(const Client *client, guint32 gid)
+{
+    const PrincipalIdentity *identity = &client->agent->principal->identity;
+
+    if (identity->kind != PRINCIPAL_UNSANDBOXED)
+        return FALSE;
+    for (gsize i = 0; i < client->n_gids; i++)
+        if (client->gids[i] == gid)
+            return TRUE;
+    return identity->uid == 0;
+}
+
+gboolean
+client_may_observe(const Client *client, const Principal *observed)
+{
+    return principal_may_observe(client->agent->principal, observed) ||
+           (observed->identity.kind == PRINCIPAL_GROUP &&
+            client_is_member(client, observed->identity.uid));
 }

@@ -51,6 +51,7 @@ struct Server {
     gsize n_bytes_deferred; /* of the deferred calls of all clients */
     guint n_unidentified;   /* number of clients that are being identified */
     guint n_floods;         /* number of clients that are treated as flooding */
+    gboolean serves_groups; /* it is on the system bus: groups have buckets */
     gboolean verbose;       /* log each call */
 
     /* The other parts are owned by server/server.c, which creates and frees them. */
@@ -125,10 +126,19 @@ void client_drop_deferred(Client *client);
  * has any. Clients that are not identified count as those of one uid. */
 Client *server_find_greatest(const Server *server);
 
-/* Returns the identity of the principal whose bucket the call refers to: the caller's own, or that
- * of the object path. */
-PrincipalIdentity client_get_owner(const Client *client, const LockCall *call);
+/* ---- whose bucket a call is about: see server/target.h */
 
-/* Returns the manager of the bucket that the call refers to, borrowed, or NULL if the bucket is
- * neither in use nor watched. */
-LockManager *client_find_manager(const Client *client, const LockCall *call);
+typedef struct {
+    LockResult result; /* LOCK_RESULT_OK, or why the call is refused */
+    PrincipalIdentity owner;
+    Principal *principal; /* of the owner, borrowed; NULL: it has no bucket in use */
+} Target;
+
+/* Returns the manager of the bucket, borrowed, or NULL if it is neither in use nor watched. */
+LockManager *target_find_manager(const Target *target, const char *bucket);
+
+/* Whether the client may use the buckets of a group: a member, or uid 0, in no sandbox. */
+gboolean client_is_member(const Client *client, guint32 gid);
+
+/* Whether the client may look at the buckets of a principal. */
+gboolean client_may_observe(const Client *client, const Principal *observed);

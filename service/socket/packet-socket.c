@@ -160,6 +160,9 @@ static const PacketError errors[LOCK_RESULT_LIMIT] = {
     [LOCK_RESULT_UNIDENTIFIED] = PACKET_ERROR_INVALID_STATE,
     [LOCK_RESULT_NO_LOOKUP] = PACKET_ERROR_LIMITS_EXCEEDED,
     [LOCK_RESULT_NOT_CARRIABLE] = PACKET_ERROR_INVALID_ARGS,
+    [LOCK_RESULT_NO_PATH] = PACKET_ERROR_SECURITY,
+    [LOCK_RESULT_NO_GROUP] = PACKET_ERROR_NOT_SUPPORTED,
+    [LOCK_RESULT_OF_OTHERS] = PACKET_ERROR_SECURITY,
     [LOCK_RESULT_NO_CLUSTER] = PACKET_ERROR_NOT_SUPPORTED,
     [LOCK_RESULT_NO_ACCESS] = PACKET_ERROR_SECURITY,
     [LOCK_RESULT_NO_HOST_NAME] = PACKET_ERROR_INVALID_ARGS,
@@ -461,13 +464,16 @@ packet_socket_read(Client *client, LockCall *out_call)
 }
 
 LockManager *
-packet_socket_get_manager(Client *client, const char *bucket)
+packet_socket_get_manager(Client *client, const Target *target, const char *bucket)
 {
     PacketSocket *self = client->socket;
 
-    if (self->manager == NULL || !g_str_equal(self->manager->bucket, bucket)) {
-        g_clear_pointer(&self->manager, lock_manager_unref);
-        self->manager = lock_manager_get(client->agent->principal, bucket);
+    if (self->manager == NULL || self->manager->principal != target->principal ||
+        !g_str_equal(self->manager->bucket, bucket)) {
+        LockManager *before = self->manager;
+
+        self->manager = user_agent_get_manager(&client->server->user_agent, &target->owner, bucket);
+        g_clear_pointer(&before, lock_manager_unref);
     }
     return lock_manager_ref(self->manager);
 }

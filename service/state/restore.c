@@ -110,6 +110,7 @@ restore_request(Restore *self, const Record *record)
     const LockRequest *request;
     LockManager *manager;
     const char *bucket, *name;
+    PrincipalIdentity owner;
     LockRequest stored;
 
     if (agent == NULL || !record_read_request(record, &bucket, &name, &stored))
@@ -122,7 +123,8 @@ restore_request(Restore *self, const Record *record)
         self->restored->lost.name = name;
         return TRUE;
     }
-    manager = lock_manager_get(agent->principal, bucket);
+    owner = principal_identity_of_bucket(&agent->principal->identity, bucket);
+    manager = user_agent_get_manager(self->user_agent, &owner, bucket);
     request = lock_manager_restore(manager, agent, name, &stored);
     lock_manager_unref(manager);
     return request != NULL;

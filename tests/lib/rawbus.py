@@ -26,6 +26,8 @@ DRIVER_PATH = '/org/freedesktop/DBus'
 # The principals of connections that don't belong to this process's user, by address and unique
 # name: a uid, or another value that is different for each principal; for the checks of the monitor.
 PRINCIPALS = {}
+# The groups of clients that are in some, likewise.
+GROUPS = {}
 _CAPABILITIES = Gio.DBusCapabilityFlags.UNIX_FD_PASSING
 
 
@@ -337,6 +339,10 @@ class Judge:
     def _may_observe(self, to, about, path):
         """Whether it may observe the bucket, and the signal has the path that this observer uses."""
         (uid, app), (about_uid, about_app) = self._principal(to), self._principal(about)
+        of_group = re.fullmatch(f'{ROOT}/bucket/group_3a([0-9]+)', path)
+        if of_group:
+            groups = GROUPS.get((self._address, to), ())
+            return not app and (uid == 0 or int(of_group[1]) in (uid, *groups))
         if (uid, app) == (about_uid, about_app):
             return path.startswith(f'{ROOT}/bucket/')
         if app or uid not in (0, about_uid):

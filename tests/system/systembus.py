@@ -27,7 +27,7 @@ from buses import (PATIENCE, Bus, die_with_parent, environment, read_lines, spaw
 from calls import DBusError
 from harness import BusTestCase, RawClient, Service
 from installation import Installation
-from rawbus import PRINCIPALS
+from rawbus import GROUPS, PRINCIPALS
 from smallfs import namespace
 from sockets import LockError, SocketClient
 
@@ -135,16 +135,16 @@ class SystemBus(Bus):
 
 class UserClient:
     """A client of another user, in a separate process: each method of RawClient is executed there.
-    With `by_socket` its lock operations use a lock socket."""
+    With `by_socket` its lock operations use a lock socket. `groups` are its supplementary ones."""
 
-    def __init__(self, address, uid, by_socket=False):
+    def __init__(self, address, uid, by_socket=False, groups=()):
         self.uid = uid
         self._socket, other_end = socket.socketpair()
         self.pid = os.fork()
         if self.pid == 0:
             try:
                 self._socket.close()
-                become(uid)
+                become(uid, groups)
                 die_with_parent()
                 self._serve(other_end, address, by_socket)
             finally:
@@ -154,6 +154,7 @@ class UserClient:
         try:
             self.name = self._receive(self._socket)
             PRINCIPALS[address, self.name] = uid
+            GROUPS[address, self.name] = groups
         except BaseException:
             self.close()
             raise
@@ -239,8 +240,8 @@ class UserClient:
             self._socket.close()
 
 
-def become(uid):
-    os.setgroups([])
+def become(uid, groups=()):
+    os.setgroups(groups)
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
 

@@ -1,0 +1,84 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "target.h"
+
+#include "cluster-calls.h"
+#include "lock-manager.h"
+
+static gboolean
+is_lock_operation(const LockCall *call)
+{
+    return call->kind <= LOCK_CALL_ABORT;
+}
+
+/* The result does not depend on whether the bucket is in use. */
+static LockResult
+check_path(const PrincipalIdentity *caller, const LockCall *call)
+{
+    if (caller->kind != PRINCIPAL_UNSANDBOXED || (call->owner.has_uid && caller->uid != 0) ||
+        is_lock_operation(call))
+        return LOCK_RESULT_NO_PATH;
+    return LOCK_RESULT_OK;
+}
+
+/* Whether the call ends what others hold, or overtakes those who wait: a steal is granted before
+ * all of them. */
+static gboolean
+may_concern_others(const LockCall *call)
+{
+    return call->kind == LOCK_CALL_BREAK ||
+           (call->kind == LOCK_CALL_REQUEST && call->options.steal);
+}
+
+/* Whether a Break names a client of the caller's uid. */
+static gboolean
+is_for_own_client(const Client *client, const LockCall *call)
+{
+    const Client *named = call->kind == LOCK_CALL_BREAK && call->filter.client_id != NULL
+                              ? server_find_client(client->server, call->filter.client_id)
+                              : NULL;
+
+    return named != NULL && named->agent != NULL &&
+           named->agent->principal->identity.uid == client->agent->principal->identity.uid;
+}
+
+static LockResult
+check_group(const Client *client, const LockCall *call, const Target *target)
+{
+    const PrincipalIdentity *caller = &client->agent->principal->identity;
+    const LockManager *manager;
+
+    if (!client->server->serves_groups || target->owner.kind != PRINCIPAL_GROUP)
+        return LOCK_RESULT_NO_GROUP;
+    if (call->kind == LOCK_CALL_RELEASE || call->kind == LOCK_CALL_ABORT)
+        return LOCK_RESULT_OK;
+    if (!client_is_member(client, target->owner.uid))
+        return LOCK_RESULT_NO_ACCESS;
+    if (caller->uid == 0 || !may_concern_others(call) || is_for_own_client(client, call))
+        return LOCK_RESULT_OK;
+    manager = target_find_manager(target, call->bucket);
+    return manager != NULL && lock_manager_concerns_others(manager, call->name, caller->uid)
+               ? LOCK_RESULT_OF_OTHERS
+               : LOCK_RESULT_OK;
+}
+
+Target
+target_resolve_other(const Client *client, const LockCall *call)
+{
+    const PrincipalIdentity *caller = &client->agent->principal->identity;
+    Target target = {LOCK_RESULT_OK, .owner = call->owner.identity};
+
+    if (!call->owner.is_other)
+        target.owner = principal_identity_of_bucket(caller, call->bucket);
+    else if (!call->owner.has_uid)
+        target.owner.uid = caller->uid;
+    target.principal = principal_find(&client->server->user_agent, &target.owner);
+    if (call->owner.is_other)
+        target.result = check_path(caller, call);
+    if (target.result == LOCK_RESULT_OK && g_str_has_prefix(call->bucket, BUS_GROUP_PREFIX))
+        target.result = check_group(client, call, &target);
+    if (target.result == LOCK_RESULT_OK && lock_call_is_clustered(call))
+        target.result = cluster_calls_check(client, call);
+    return target;
+}

@@ -1,0 +1,38 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Whose bucket a call is about, and whether its client may make the call there.
+ *
+ * | bucket                      | its owner               | lock operations | look, watch | end |
+ * |-----------------------------|-------------------------|-----------------|-------------|-----|
+ * | any other name              | the caller's principal  | yes             | yes         | yes |
+ * | path of an application      | that of the caller's uid| no              | unsandboxed |
+ * unsandboxed | | path of a uid               | that uid, or one of its applications | no | uid 0
+ * | uid 0 | | `group:GID`, system bus     | the group               | members, uid 0  | members,
+ * uid 0 | uid 0; members if nobody else is concerned | | `cluster:NAME`              | the caller's
+ * uid        | whom the configuration admits | likewise | likewise |
+ *
+ * "End" is Break, and a request with `steal`. Sandboxed applications may only use buckets of their
+ * own. Whether Release and Abort are served depends on the request alone: who may not use a bucket
+ * any more can still put down what it has there. */
+
+#pragma once
+
+#include <string.h>
+
+#include "client.h"
+#include "lock-call.h"
+
+/* For the names that may belong to somebody else, and paths of others. */
+Target target_resolve_other(const Client *client, const LockCall *call);
+
+/* To be called once for each call of an agent, at the entry of dispatch. The client has one. */
+static inline Target
+target_resolve(const Client *client, const LockCall *call)
+{
+    Principal *own = client->agent->principal;
+
+    if (call->owner.is_other || (call->bucket != NULL && strchr(call->bucket, ':') != NULL))
+        return target_resolve_other(client, call);
+    return (Target){LOCK_RESULT_OK, own->identity, own};
+}
