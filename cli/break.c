@@ -120,6 +120,7 @@ command_break(const Command *command, int argc, char **argv)
         {"client", 0, "CLIENT", N_("Only locks of the client with this id"), option_text,
          &self.client},
         target_bucket_option(&self.target),
+        target_group_option(&self.target),
         target_system_option(&self.target),
         {NULL}};
     guint64 uid = 0;

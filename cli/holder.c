@@ -385,6 +385,7 @@ holder_options_table(HolderOptions *into, const Option *own)
         {"verbose", 'v', NULL, N_("Report how long the request took, or who holds the lock"),
          option_set, &into->verbose},
         target_bucket_option(&into->target),
+        target_group_option(&into->target),
         target_system_option(&into->target)};
     GArray *table = g_array_new(TRUE, TRUE, sizeof(Option));
 

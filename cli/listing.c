@@ -169,6 +169,7 @@ command_list(const Command *command, int argc, char **argv)
     const Option options[] = {target_all_option(&listing.target),
                               {"json", 'j', NULL, N_("Print JSON"), option_set, &listing.json},
                               target_bucket_option(&listing.target),
+                              target_group_option(&listing.target),
                               target_system_option(&listing.target),
                               {NULL}};
     int status;

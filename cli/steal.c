@@ -87,6 +87,7 @@ command_steal(const Command *command, int argc, char **argv)
                                N_("Purpose shown by 'weblocks list' while the lock is stolen"),
                                option_text, &why},
                               target_bucket_option(&target),
+                              target_group_option(&target),
                               target_system_option(&target),
                               {NULL}};
     const char *name;

@@ -18,6 +18,24 @@ target_bucket_option(Target *target)
                     option_text, &target->bucket};
 }
 
+static gboolean
+take_group(const char *group, gpointer into, GError **error)
+{
+    g_autofree char *bucket = web_locks_bucket_for_group(group, error);
+
+    if (bucket != NULL)
+        *(const char **)into = g_intern_string(bucket);
+    return bucket != NULL;
+}
+
+Option
+target_group_option(Target *target)
+{
+    return (Option){"group",    0,
+                    "GROUP",    N_("The bucket of this Unix group, on the system bus"),
+                    take_group, &target->bucket};
+}
+
 Option
 target_system_option(Target *target)
 {
@@ -40,7 +58,7 @@ target_check_all(const Target *target, const Command *command, int *out_status)
 {
     if (!target->all || target->bucket == target_default_bucket)
         return TRUE;
-    *out_status = options_complain(command, _("--all cannot be combined with --bucket"));
+    *out_status = options_complain(command, _("--all cannot be combined with --bucket or --group"));
     return FALSE;
 }
 
@@ -117,11 +135,19 @@ target_is_clustered(const Target *target)
     return g_str_has_prefix(target->bucket, BUS_CLUSTER_PREFIX);
 }
 
+static gboolean
+is_of_group(const Target *target)
+{
+    return g_str_has_prefix(target->bucket, BUS_GROUP_PREFIX);
+}
+
 Status
 target_complain(const Target *target, const GError *error)
 {
-    if (!target_is_clustered(target) ||
+    if (!(target_is_clustered(target) || is_of_group(target)) ||
         !g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED))
+        return complain_of(error);
+    if (target->system && is_of_group(target))
         return complain_of(error);
     if (target->system)
         complain(_("this host is not configured for the bucket '%s'; see weblocks-cluster.conf(5)"),

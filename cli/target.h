@@ -22,6 +22,7 @@ extern const char target_default_bucket[];
 
 /* Entries for the command's table of options. */
 Option target_bucket_option(Target *target);
+Option target_group_option(Target *target);
 Option target_system_option(Target *target);
 Option target_all_option(Target *target);
 

@@ -281,6 +281,7 @@ command_watch(const Command *command, int argc, char **argv)
         {"table", 't', NULL, N_("Show a table that is updated, until 'q' is pressed"), option_set,
          &watch.table},
         target_bucket_option(&watch.target),
+        target_group_option(&watch.target),
         target_system_option(&watch.target),
         {NULL}};
     int status;

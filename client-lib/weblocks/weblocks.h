@@ -12,6 +12,7 @@
 #include <weblocks/document.h>
 #include <weblocks/enums.h>
 #include <weblocks/error.h>
+#include <weblocks/group.h>
 #include <weblocks/lock-info.h>
 #include <weblocks/lock.h>
 #include <weblocks/manager.h>

@@ -44,6 +44,11 @@ _weblocks_look_back() {
         ((++index))
         ;;
       -b*) _weblocks_bucket=(--bucket "${word#-b}") ;;
+      --group=*) _weblocks_bucket=(--group "${word#*=}") ;;
+      --group)
+        _weblocks_bucket=(--group "${words[index + 1]}")
+        ((++index))
+        ;;
       --wait | --timeout | --connect-timeout | --conflict-exit-code | --why | --on-loss | --grace | --command | --also-flock | \
         --app | --user | --client)
         ((++index))
@@ -61,16 +66,16 @@ _weblocks_look_back() {
 
 _weblocks_options() {
   local lock='--shared --exclusive --nonblock --wait= --timeout= --connect-timeout= --conflict-exit-code= --steal --why=
-    --verbose --bucket= --system --help'
+    --verbose --bucket= --group= --system --help'
   case $1 in
     run)
       echo --command= --also-flock= --on-loss= --grace= "$lock"
       ;;
     hold) echo --stdin "$lock" ;;
-    list) echo --all --json --bucket= --system --help ;;
-    watch) echo --all --json --table --bucket= --system --help ;;
-    break) echo --app= --user= --client= --bucket= --system --help ;;
-    steal) echo --why= --bucket= --system --help ;;
+    list) echo --all --json --bucket= --group= --system --help ;;
+    watch) echo --all --json --table --bucket= --group= --system --help ;;
+    break) echo --app= --user= --client= --bucket= --group= --system --help ;;
+    steal) echo --why= --bucket= --group= --system --help ;;
     cluster) echo --json --metrics= --help ;;
     help) echo --help ;;
     *) echo --help --version ;;
@@ -92,6 +97,7 @@ _weblocks_value() {
   fi
   case $option in
     -b | --bucket) _weblocks_offer < <(_weblocks_ask --all | sed '/^cluster:/b; /:/d') ;; # without those of others
+    --group) mapfile -t COMPREPLY < <(compgen -g -- "$cur") ;;
     --on-loss) _weblocks_words 'kill ignore' ;;
     --also-flock | --metrics) _filedir ;;
     -w | -E | -c | --wait | --timeout | --connect-timeout | --conflict-exit-code | --why | --grace | --command | --app | --user | \

@@ -106,6 +106,7 @@ end
 
 set -l all run hold list watch break steal
 __weblocks_option "$all" -s b -l bucket -x -a '(__weblocks_buckets)' -d 'Storage bucket of the name'
+__weblocks_option "$all" -l group -x -a '(__fish_complete_groups)' -d 'Bucket of a Unix group'
 __weblocks_option "$all" -l system -d 'Use the system bus'
 __weblocks_option "$all cluster help" -s h -l help -d 'Print help and exit'
 __weblocks_option 'run hold' -s s -l shared -d 'Request a shared lock'

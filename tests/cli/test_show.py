@@ -160,7 +160,7 @@ class List(ShowTestCase):
             for bucket in (self.bucket, 'default'):
                 done = self.weblocks(verb, '--all', '--bucket', bucket)
                 self.assertEqual((done.returncode, done.stdout), (64, ''))
-                self.assertIn('--all cannot be combined with --bucket', done.stderr)
+                self.assertIn('--all cannot be combined with --bucket or --group', done.stderr)
 
     def test_names_of_before(self):
         """Nothing was released with them."""

@@ -3,10 +3,16 @@
 
 """Buckets of Unix groups on a system bus: several users share locks there."""
 
+import grp
+import os
+import shutil
 import signal
+import subprocess
+import tempfile
 
-from harness import main
+from buses import PATIENCE, end, environment, read_lines, spawn
 from calls import bucket_path, other_path
+from harness import main
 from systembus import ALICE, BIG, BOB, LAST, SystemCase, UserService
 
 SCANNER = 64200
@@ -241,6 +247,71 @@ class Restarts(GroupCase):
         alice.close()
         type(self).daemon = self.start_service()
         bob.wait_granted(waits)
+
+
+class Guide(GroupCase):
+    """The commands of the guide for operators, as they are printed."""
+
+    def setUp(self):
+        super().setUp()
+        with open(environment('WEBLOCKS_GUIDE'), encoding='utf-8') as file:
+            commands = [line.strip() for line in file if ' --group ' in line]
+        self.run_line, self.break_line = commands
+        self.directory = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.directory)
+        os.chmod(self.directory, 0o755)
+        # What a backup is here: it says that it runs, and goes on until its input ends.
+        self.backup = os.path.join(self.directory, 'backup')
+        with open(self.backup, 'w', encoding='utf-8') as file:
+            file.write('#!/bin/sh\necho runs\ncat\n')
+        os.chmod(self.backup, 0o755)
+        os.symlink(environment('WEBLOCKS_CLI'), os.path.join(self.directory, 'weblocks'))
+
+    def start(self, line, uid, groups):
+        line = line.replace('/usr/local/sbin/backup', self.backup)
+        env = {'PATH': f'{self.directory}:{os.defpath}', 'LC_ALL': 'C.UTF-8',
+               'DBUS_SYSTEM_BUS_ADDRESS': self.bus.address}
+        process = spawn(['sh', '-c', line], user=uid, group=uid, extra_groups=groups, env=env,
+                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(end, process)
+        return process
+
+    def check_refused(self, process, status):
+        _, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual((process.returncode, err), (status, b''))
+
+    def test_a_backup_of_root_and_of_a_user(self):
+        group = [grp.getgrnam('backup').gr_gid]
+        for first, second in (((0, []), (ALICE, group)), ((ALICE, group), (0, [])),
+                              ((ALICE, group), (BOB, group))):
+            with self.subTest(first=first, second=second):
+                runs = self.start(self.run_line, *first)
+                self.assertEqual(read_lines(runs, 1), ['runs'])
+                self.check_refused(self.start(self.run_line, *second), 1)
+                runs.communicate(timeout=PATIENCE)
+                self.assertEqual(runs.returncode, 0)
+
+    def test_break(self):
+        group = [grp.getgrnam('backup').gr_gid]
+        runs = self.start(self.run_line, ALICE, group)
+        self.assertEqual(read_lines(runs, 1), ['runs'])
+        process = self.start(self.break_line, BOB, group)
+        self.assertIn('other users hold this lock', process.communicate()[1].decode())
+        self.assertNotEqual(process.returncode, 0)
+        process = self.start(self.break_line, 0, [])
+        self.assertIn(b'nightly-backup', process.communicate(timeout=PATIENCE)[0])
+        self.assertEqual(process.returncode, 0)
+        self.assertIn('stolen', runs.communicate(timeout=PATIENCE)[1].decode())
+
+    def test_by_number_and_without_a_group(self):
+        number = str(grp.getgrnam('backup').gr_gid)
+        for value, said in (('no-such-group', "there is no group 'no-such-group'"),
+                            (number, 'not permitted')):
+            with self.subTest(group=value):
+                line = self.run_line.replace('--group backup', f'--group {value}')
+                process = self.start(line, BOB, [])
+                self.assertIn(said, process.communicate(timeout=PATIENCE)[1].decode())
+                self.assertNotEqual(process.returncode, 0)
 
 
 class OtherBuses(SystemCase):
