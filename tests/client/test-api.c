@@ -214,6 +214,27 @@ test_document_names(void)
     g_assert_cmpint(rmdir(directory), ==, 0);
 }
 
+/* ---- buckets of groups */
+
+static void
+test_groups(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *of_root = web_locks_bucket_for_group("root", &error);
+    g_autofree char *of_number = web_locks_bucket_for_group("4294967294", &error);
+    g_autofree char *canonical = web_locks_bucket_for_group("007", &error);
+
+    g_assert_no_error(error);
+    g_assert_cmpstr(of_root, ==, "group:0");
+    g_assert_cmpstr(of_number, ==, "group:4294967294");
+    g_assert_cmpstr(canonical, ==, "group:7");
+    g_assert_null(web_locks_bucket_for_group("no-such-group", &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND);
+    g_clear_error(&error);
+    g_assert_null(web_locks_bucket_for_group("4294967295", &error)); /* (gid_t)-1 */
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -224,5 +245,6 @@ main(int argc, char **argv)
     g_test_add_func("/api/break", test_break);
     g_test_add_func("/api/monitors-of-all-buckets", test_monitors_of_all);
     g_test_add_func("/api/document-names", test_document_names);
+    g_test_add_func("/api/groups", test_groups);
     return test_run(NULL);
 }

@@ -45,8 +45,10 @@ Groups=nogroup
         gateway = self.start_gateway()
         self.start()
         root, nobody = self.client(), self.other_uid_client(NOBODY)
-        for method, *args in self.methods(nobody, 'cluster:roots'):
-            self.assert_error('Security', method, *args, mentions='cluster')
+        for method, *args in self.methods(nobody, 'cluster:roots')[:-2]:
+            self.assert_error('Security', method, *args, mentions='this bucket')
+        self.assert_error('NotHeld', nobody.release, 1, 'cluster:roots')
+        self.assertFalse(nobody.abort(1, 'cluster:roots'))
         self.assertEqual(root.request('x', 'cluster:roots')[1], 0)
         self.assertEqual(nobody.request('x', BUCKET)[1], 0)
         self.assertEqual(gateway.take(packets.Demand).uid, 0)
@@ -75,14 +77,32 @@ Groups=nogroup
         self.assertEqual(client.request('x', 'cluster:nogroups')[1], 0)
 
     def test_groups_after_a_restart(self):
-        """The groups of the user."""
+        """Still those of the process when it connected, which no database knows."""
         self.start()
-        client, nobody = self.client(), self.other_uid_client(NOBODY)
-        for each in (client, nobody):
+        if not can_be_others():
+            self.skipTest('needs root, to have other groups')
+        groups = os.getgroups()
+        self.addCleanup(os.setgroups, groups)
+        os.setgroups([0, NOBODY])
+        member = self.client()
+        os.setgroups([0])
+        other = self.client()
+        for each in (member, other):
             each.request('x')  # so that it is restored
         self.restart()
-        self.assertEqual(nobody.request('x', 'cluster:nogroups')[1], 0)
-        self.assert_error('Security', client.request, 'x', 'cluster:nogroups')
+        self.assertEqual(member.request('x', 'cluster:nogroups')[1], 0)
+        self.assert_error('Security', other.request, 'x', 'cluster:nogroups')
+
+    def test_who_may_not_use_it_any_more(self):
+        """Can put down what it has there."""
+        self.start()
+        client = self.client()
+        waits = client.request('x', 'cluster:roots')[0]
+        with open(self.config_path, 'w', encoding='utf-8') as file:
+            file.write(self.config.replace('Users=root', 'Users=nobody'))
+        self.restart()
+        self.assert_error('Security', client.request, 'y', 'cluster:roots')
+        self.assertTrue(client.abort(waits, 'cluster:roots'))
 
     def test_limits(self):
         """A name counts as long as the gateway has a handle for it, also without requests."""
@@ -388,7 +408,7 @@ class Sandboxed(Sandboxes, ClusterCase):
         app = self.app()
         for bucket in (BUCKET, 'cluster:other', 'cluster:far'):
             for member, *arguments in (('request', 'x'), ('query',), ('inspect',)):
-                self.assert_error('Security', app.call, member, *arguments, bucket, mentions='cluster')
+                self.assert_error('Security', app.call, member, *arguments, bucket, mentions='this bucket')
         self.assertNotEqual(app.call('request', 'x')[1], 0)
 
 

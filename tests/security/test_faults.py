@@ -58,9 +58,6 @@ FAULTS = [
      'Paths.test_a_user_observes_own_applications_only'),
     ('break-unchecked', 'bus/test_break.py', ['Paths.test_a_user_observes_own_applications_only'],
      'Paths.test_a_user_observes_own_applications_only'),
-    # Anybody may use the bucket of a group.
-    ('group-unchecked', 'system/test_groups.py', ['Strangers.test_refused'],
-     'Strangers.test_refused'),
     ('observable-unfiltered', 'bus/test_break.py',
      ['Paths.test_a_user_observes_own_applications_only'],
      'Paths.test_a_user_observes_own_applications_only'),

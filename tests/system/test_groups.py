@@ -12,7 +12,7 @@ import tempfile
 
 from buses import PATIENCE, end, environment, read_lines, spawn
 from calls import bucket_path, other_path
-from harness import main
+from harness import main, service_with
 from systembus import ALICE, BIG, BOB, LAST, SystemCase, UserService
 
 SCANNER = 64200
@@ -174,9 +174,7 @@ class Ends(GroupCase):
         self.assertGreater(self.member(ALICE, by_socket=True).steal('x', BUCKET)[1], 0)
 
 
-class Strangers(GroupCase):
-    """Clients that are not in the group learn nothing, whether or not the bucket is in use."""
-
+class StrangersCase(GroupCase):
     def check_refused(self, client):
         for function, args in ((client.request, ('x', BUCKET)), (client.steal, ('x', BUCKET)),
                                (client.query, (BUCKET,)), (client.inspect, (BUCKET,)),
@@ -186,6 +184,21 @@ class Strangers(GroupCase):
         self.assertNotIn(BUCKET, client.buckets())
         self.assertEqual(client.observable(), [])
         self.assert_error('NotHeld', client.release, 1, BUCKET)
+
+
+class Unchecked(StrangersCase):
+    """A service that admits everybody: the checks of this file detect it."""
+
+    service = False
+
+    def test_it_is_detected(self):
+        self.start_service(program=service_with('group-unchecked'))
+        with self.assertRaises(AssertionError):
+            self.check_refused(self.user(BOB))
+
+
+class Strangers(StrangersCase):
+    """Clients that are not in the group learn nothing, whether or not the bucket is in use."""
 
     def test_refused(self):
         bob, last = self.user(BOB), self.user(LAST)
