@@ -154,5 +154,22 @@ class Observers(ObserveCase):
         self.assertIn("'n'", lines[4])
 
 
+class Groups(ObserveCase):
+    """Buckets of Unix groups are not for sandboxed applications, whatever group they run in."""
+
+    def test_refused(self):
+        self.daemon.stop()
+        type(self).daemon = self.start_service(
+            '--system', address_option=False, env={'DBUS_SYSTEM_BUS_ADDRESS': self.bus.address})
+        app, bucket = self.connect_as(APP), f'group:{USER}'
+        for name in ('n', 'm'):  # the second time the bucket is in use
+            for function, *args in ((app.request, name), (app.steal, name), (app.query,),
+                                    (app.inspect,), (app.watch, True), (app.break_locks, name)):
+                self.assert_error('Security', function, *args, bucket)
+            self.assertEqual((app.buckets(), app.observable()), ([], []))
+            self.assertGreater(self.connect_as(uid=0).request(name, bucket)[1], 0)
+
+
+
 if __name__ == '__main__':
     main()
