@@ -153,15 +153,16 @@ is_too_late(const Client *client, const LockCall *call)
 static gboolean
 refuse(Client *client, const LockCall *call, LockResult result)
 {
-    if (result == LOCK_RESULT_NO_PATH)
+    const gboolean is_for_socket = client->socket != NULL && call->kind <= LOCK_CALL_ABORT;
+
+    if (result == LOCK_RESULT_NO_PATH ||
+        (result != LOCK_RESULT_OK && call->refusal_name == NULL && !is_for_socket))
         encode_result(client, call, result);
     else if (call->refusal_name != NULL)
         encode_error(client, call, call->refusal_name, call->refusal_text);
-    else if (client->socket != NULL && call->kind <= LOCK_CALL_ABORT)
+    else if (is_for_socket)
         encode_error(client, call, BUS_ERROR_INVALID_STATE,
                      "lock operations have to be sent on the open lock socket");
-    else if (result != LOCK_RESULT_OK)
-        encode_result(client, call, result);
     else if (client->is_gone && lock_call_changes_nothing(call))
         return TRUE;
     else if (is_too_late(client, call))

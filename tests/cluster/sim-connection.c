@@ -4,6 +4,7 @@
 #include <string.h>
 #include <zookeeper/zookeeper.h>
 
+#include "cluster/claims/lease.h"
 #include "sim-servers-private.h"
 
 /* ---- requests and messages */
@@ -326,13 +327,14 @@ sim_servers_break(SimServers *servers, guint host)
     }
 }
 
+/* Of those with sessions of at least this time-out. */
 static const SimConnection *
-find_last_connection(const SimServers *servers, guint host)
+find_last_connection(const SimServers *servers, guint host, guint timeout_ms)
 {
     for (guint i = servers->connections->len; i > 0; i--) {
         const SimConnection *connection = servers->connections->pdata[i - 1];
 
-        if (connection->host == host)
+        if (connection->host == host && connection->timeout_ms >= timeout_ms)
             return connection;
     }
     return NULL;
@@ -341,7 +343,7 @@ find_last_connection(const SimServers *servers, guint host)
 int
 sim_servers_get_server(const SimServers *servers, guint host)
 {
-    const SimConnection *connection = find_last_connection(servers, host);
+    const SimConnection *connection = find_last_connection(servers, host, 0);
 
     return connection != NULL ? (int)connection->server->number : -1;
 }
@@ -349,7 +351,8 @@ sim_servers_get_server(const SimServers *servers, guint host)
 gint64
 sim_servers_get_end_us(const SimServers *servers, guint host)
 {
-    const SimConnection *connection = find_last_connection(servers, host);
+    const SimConnection *connection =
+        find_last_connection(servers, host, LEASE_TIMEOUT_MIN_US / 1000);
 
     return connection != NULL ? expiry_get_us(&servers->expiry, connection->session) : -1;
 }

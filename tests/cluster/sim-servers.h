@@ -119,6 +119,6 @@ void sim_servers_end_leader(SimServers *servers);
 /* The number of the server of a host's last connection, or -1. */
 int sim_servers_get_server(const SimServers *servers, guint host);
 
-/* Until when the leader keeps the session of that connection, as far as it knows now; -1: it has
- * ended. */
+/* Until when the leader keeps the session of a host's last connection that is not only to learn the
+ * servers' tick, as far as it knows now; -1: it has ended. */
 gint64 sim_servers_get_end_us(const SimServers *servers, guint host);
