@@ -3,18 +3,17 @@
 
 /* Whose bucket a call is about, and whether its client may make the call there.
  *
- * | bucket                      | its owner               | lock operations | look, watch | end |
- * |-----------------------------|-------------------------|-----------------|-------------|-----|
- * | any other name              | the caller's principal  | yes             | yes         | yes |
- * | path of an application      | that of the caller's uid| no              | unsandboxed |
- * unsandboxed | | path of a uid               | that uid, or one of its applications | no | uid 0
- * | uid 0 | | `group:GID`, system bus     | the group               | members, uid 0  | members,
- * uid 0 | uid 0; members if nobody else is concerned | | `cluster:NAME`              | the caller's
- * uid        | whom the configuration admits | likewise | likewise |
+ *     bucket            owner                   lock operations     look, watch    end
+ *     other names       the caller's principal  yes                 yes            yes
+ *     path of an app    the app                 no                  unsandboxed    unsandboxed
+ *     path of a uid     the uid, or its app     no                  uid 0          uid 0
+ *     group:GID         the group               members and uid 0   likewise       see below
+ *     cluster:NAME      the caller's principal  as configured       likewise       likewise
  *
- * "End" is Break, and a request with `steal`. Sandboxed applications may only use buckets of their
- * own. Whether Release and Abort are served depends on the request alone: who may not use a bucket
- * any more can still put down what it has there. */
+ * In the bucket of a group uid 0 may end any lock, and others while no other user holds it or waits
+ * for it. "End" is Break, and a request with `steal`. Sandboxed applications may only use buckets
+ * of their own. Whether Release and Abort are served depends on the request alone: who may not use
+ * a bucket any more can still put down what it has there. */
 
 #pragma once
 
