@@ -60,18 +60,27 @@ read_unix_address(UnixAddress *self, const char *address)
     return n_names == 1;
 }
 
+/* Only called if the address depends on it: for a user without an entry in the user database GLib
+ * warns if there is neither XDG_RUNTIME_DIR nor HOME. */
+static char *
+get_runtime_address(void)
+{
+    g_autofree char *path = g_build_filename(g_get_user_runtime_dir(), "bus", NULL);
+    g_autofree char *value = g_dbus_address_escape_value(path);
+
+    return g_strconcat("unix:path=", value, NULL);
+}
+
 char *
 bus_address_find(GBusType bus_type, GError **error)
 {
     const char *starter = g_getenv("DBUS_STARTER_BUS_TYPE");
-    g_autofree char *path = g_build_filename(g_get_user_runtime_dir(), "bus", NULL);
-    g_autofree char *value = g_dbus_address_escape_value(path);
 
     if (bus_type == G_BUS_TYPE_STARTER && g_strcmp0(starter, "session") == 0)
         bus_type = G_BUS_TYPE_SESSION;
     /* GLib would start a program if there is no such socket. */
     if (bus_type == G_BUS_TYPE_SESSION && g_getenv("DBUS_SESSION_BUS_ADDRESS") == NULL)
-        return g_strconcat("unix:path=", value, NULL);
+        return get_runtime_address();
     return g_dbus_address_get_for_bus_sync(bus_type, NULL, error);
 }
 
