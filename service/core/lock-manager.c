@@ -78,6 +78,14 @@ lock_manager_next_token(LockManager *manager)
     return ++manager->last_token;
 }
 
+/* Whether agents of the principal can have requests there: in its own buckets, and in those of
+ * groups. */
+static gboolean
+is_of(const LockManager *manager, const Principal *principal)
+{
+    return manager->principal == principal || manager->principal->identity.kind == PRINCIPAL_GROUP;
+}
+
 static gboolean
 is_reserved(const char *name)
 {
@@ -214,7 +222,7 @@ lock_manager_request(LockManager *manager,
     LockQueue *queue;
 
     g_assert(!agent->terminated);
-    g_assert(agent->principal->user_agent == user_agent);
+    g_assert(is_of(manager, agent->principal));
 
     if (user_agent->shutting_down)
         return LOCK_RESULT_SHUTTING_DOWN;
@@ -343,7 +351,7 @@ lock_manager_end_request(LockManager *manager, LockRequest *request, EffectKind 
 static gboolean
 is_possible(const LockManager *manager, const Agent *agent, const LockRequest *stored)
 {
-    return stored->id != 0 && stored->id <= agent->last_id &&
+    return is_of(manager, agent->principal) && stored->id != 0 && stored->id <= agent->last_id &&
            agent_find_request(agent, stored->id) == NULL &&
            agent_find_key(agent, stored->key) == NULL &&
            stored->sequence > manager->last_sequence &&
