@@ -63,7 +63,7 @@ read_property(GDBusConnection *bus, GError **error)
 {
     g_autoptr(GVariant) value = NULL;
     g_autoptr(GVariant) reply = g_dbus_connection_call_sync(
-        bus, BUS_SERVICE_NAME, BUS_SERVICE_PATH, "org.freedesktop.DBus.Properties", "Get",
+        bus, BUS_SERVICE_NAME, BUS_SERVICE_PATH, BUS_PROPERTIES_INTERFACE, "Get",
         g_variant_new("(ss)", BUS_SERVICE_INTERFACE, "Cluster"), G_VARIANT_TYPE("(v)"),
         G_DBUS_CALL_FLAGS_NONE, -1, NULL, error);
 

@@ -166,10 +166,10 @@ on_contact(gpointer data)
 
     if (self->phase != PHASE_WAIT || self->aborted)
         return G_SOURCE_REMOVE;
-    g_dbus_connection_call(
-        self->bus, BUS_SERVICE_NAME, BUS_SERVICE_PATH, "org.freedesktop.DBus.Properties", "Get",
-        g_variant_new("(ss)", BUS_SERVICE_INTERFACE, "Cluster"), G_VARIANT_TYPE("(v)"),
-        G_DBUS_CALL_FLAGS_NONE, LAST_ANSWER_MS, NULL, on_cluster_read, self);
+    g_dbus_connection_call(self->bus, BUS_SERVICE_NAME, BUS_SERVICE_PATH, BUS_PROPERTIES_INTERFACE,
+                           "Get", g_variant_new("(ss)", BUS_SERVICE_INTERFACE, "Cluster"),
+                           G_VARIANT_TYPE("(v)"), G_DBUS_CALL_FLAGS_NONE, LAST_ANSWER_MS, NULL,
+                           on_cluster_read, self);
     return G_SOURCE_CONTINUE;
 }
 
