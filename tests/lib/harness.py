@@ -236,7 +236,8 @@ class Service:
         self.name = None
 
     def wait_ready(self, control, timeout=PATIENCE):
-        """Waits until this process owns the name; stores its unique name."""
+        """Waits until this process owns the name, and answers: it asks for the name before it has
+        read its state. Stores its unique name."""
         def ready():
             if self.process.poll() is not None:
                 raise RuntimeError(f'weblocksd ended with {self.process.returncode} at start:\n'
@@ -247,6 +248,7 @@ class Service:
             self.name = owner
             return True
         wait_for(ready, timeout, what='weblocksd on the bus', every=0.005)
+        control.ping()
         return self
 
     def count_descriptors(self):
