@@ -10,13 +10,14 @@ that is set back, which a storm does not do; tests/state tests it.
 import os
 import unittest
 
-from buses import TEST_ALL, environment
+from buses import FACTOR, TEST_ALL, environment
 from ensemble import DOCUMENTED_TICK_MS
 from stormcase import StormCase, diagnostic, main, why_no_cluster
 
-# The time limit; mostly it takes some seconds. A busy machine takes more rounds, which do little each.
+# The time limit; mostly it takes some seconds. A busy machine takes more rounds, which do little each;
+# instrumented programs would do too little in one of a second.
 SECONDS = 120
-ROUND = 1
+ROUND = FACTOR
 # With real ticks: sessions have to end in a round.
 TICKS_SECONDS = 900
 TICKS_ROUND = 90
