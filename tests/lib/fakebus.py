@@ -210,6 +210,8 @@ class FakeBus:
     def wait_disconnected(self):
         """Waits until everything is read from a service that has ended."""
         self._thread.join(buses.PATIENCE)
+        if self._thread.is_alive():
+            raise TimeoutError('the service is still connected')
 
     def reply_later(self, answer):
         """Replies to the calls with LATER."""

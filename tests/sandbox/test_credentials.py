@@ -316,6 +316,7 @@ class End(CredentialsCase):
         self.bus.reply_later(credentials)
         replies = [self.bus.reply_to(serial) for serial in serials]
         self.assertEqual(self.service.wait_exit(), 0, self.service.stderr())
+        self.bus.wait_disconnected()
         return replies
 
     def test_more_calls_than_it_is_sent_unread(self):
