@@ -22,6 +22,10 @@
 
 /* What the names of buckets that belong to a Unix group begin with; a decimal gid follows. */
 #define BUS_GROUP_PREFIX "group:"
+/* What the names of private sessions begin with, and their public names, which clients without a
+ * request there see: see service/core/private-session.h. */
+#define BUS_PRIVATE_PREFIX "private-"
+#define BUS_PUBLIC_PREFIX  "private:"
 /* What the names of buckets that several machines share begin with. */
 #define BUS_CLUSTER_PREFIX "cluster:"
 /* What the clientIds of other machines' locks begin with; not a unique name. */

@@ -28,6 +28,10 @@ lock_manager_get(Principal *principal, const char *bucket)
     if (!manager->clustered)
         manager->last_token = principal_first_token(principal) - 1;
     g_hash_table_insert(principal->managers, manager->bucket, manager);
+    if (g_str_has_prefix(bucket, BUS_PRIVATE_PREFIX))
+        manager->session = private_session_new(bucket);
+    if (manager->session != NULL)
+        g_hash_table_replace(principal->sessions, manager->session->public_name, manager);
     return manager;
 }
 
@@ -49,6 +53,34 @@ lock_manager_find(const Principal *principal, const char *bucket)
 }
 
 LockManager *
+lock_manager_find_session(const Principal *principal, const char *public_name)
+{
+    return g_hash_table_lookup(principal->sessions, public_name);
+}
+
+const char *
+lock_manager_get_name_for(const LockManager *manager, const Agent *agent)
+{
+    return manager->session == NULL || private_session_has(manager->session, agent)
+               ? manager->bucket
+               : manager->session->public_name;
+}
+
+/* Another session with the same public name, which would be a collision of SHA-256, may be in the
+ * table instead. */
+static void
+free_session(LockManager *manager)
+{
+    GHashTable *sessions = manager->principal->sessions;
+
+    if (manager->session == NULL)
+        return;
+    if (g_hash_table_lookup(sessions, manager->session->public_name) == manager)
+        g_hash_table_remove(sessions, manager->session->public_name);
+    private_session_free(manager->session);
+}
+
+LockManager *
 lock_manager_ref(LockManager *manager)
 {
     manager->refs++;
@@ -66,6 +98,7 @@ lock_manager_unref(LockManager *manager)
     if (!manager->clustered)
         principal_retire_token(manager->principal, manager->last_token);
     g_hash_table_remove(manager->principal->managers, manager->bucket);
+    free_session(manager);
     g_hash_table_unref(manager->queues);
     principal_unref(manager->principal);
     g_free(manager->bucket);
@@ -175,6 +208,8 @@ add_request(LockManager *manager, LockRequest *request)
     manager->last_sequence = request->sequence;
     agent_add_request(request->agent, request);
     g_queue_push_tail_link(&manager->requests, &request->in_manager);
+    if (manager->session != NULL)
+        private_session_add(manager->session, request->agent);
     if (request->queue->permit != NULL)
         permit_list_demand(request->queue);
 }
@@ -337,6 +372,8 @@ lock_manager_end_request(LockManager *manager, LockRequest *request, EffectKind 
         g_queue_unlink(&queue->pending, &request->in_queue);
     }
     g_queue_unlink(&manager->requests, &request->in_manager);
+    if (manager->session != NULL)
+        private_session_remove(manager->session, request->agent);
     agent_remove_request(request->agent, request);
     user_agent_remove_deadline(request);
     request->state = LOCK_REQUEST_ENDED;

@@ -24,15 +24,17 @@
 #include "core-types.h"
 #include "lock-queue.h"
 #include "lock-result.h"
+#include "private-session.h"
 
 struct LockManager {
     guint refs;
     gboolean clustered;
     Principal *principal;
     char *bucket;
-    GHashTable *queues; /* of LockQueue.name, weak */
-    GQueue requests;    /* of LockRequest, by LockRequest.in_manager */
-    guint n_held;       /* the number of held locks in `requests`; the others are pending */
+    PrivateSession *session; /* owned; NULL: it is no private session */
+    GHashTable *queues;      /* of LockQueue.name, weak */
+    GQueue requests;         /* of LockRequest, by LockRequest.in_manager */
+    guint n_held;            /* the number of held locks in `requests`; the others are pending */
     guint64 last_sequence;
     guint64 last_token;      /* 0 if clustered: see permit.h */
     guint64 last_inspection; /* private to inspect.c */
@@ -44,6 +46,13 @@ LockManager *lock_manager_get(Principal *principal, const char *bucket);
 
 /* Returns the existing manager of a bucket, borrowed, or NULL if there is none. */
 LockManager *lock_manager_find(const Principal *principal, const char *bucket);
+
+/* The same for the private session that has this public name. */
+LockManager *lock_manager_find_session(const Principal *principal, const char *public_name);
+
+/* Returns the name by which the agent is shown the bucket: the public name of a private session in
+ * which it has no request, otherwise the name. */
+const char *lock_manager_get_name_for(const LockManager *manager, const Agent *agent);
 
 LockManager *lock_manager_ref(LockManager *manager);
 void lock_manager_unref(LockManager *manager);

@@ -32,6 +32,8 @@ typedef enum {
     LOCK_RESULT_NO_CLUSTER,
     /* Not from the core: the caller may not use this bucket. */
     LOCK_RESULT_NO_ACCESS,
+    /* Not from the core: the public name of a private session, for a call that needs its name. */
+    LOCK_RESULT_NO_SESSION,
     /* Not from the core: what is given as the name of another machine can't be one. */
     LOCK_RESULT_NO_HOST_NAME,
     LOCK_RESULT_NAME_RESERVED,

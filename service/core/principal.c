@@ -62,6 +62,7 @@ principal_new(UserAgent *user_agent, const PrincipalIdentity *identity, Principa
     principal->account.scope = of_uid != NULL ? SCOPE_APP : SCOPE_UID;
     principal->account.parent = of_uid != NULL ? &of_uid->account : &user_agent->total;
     principal->managers = g_hash_table_new(name_hash, g_str_equal);
+    principal->sessions = g_hash_table_new(name_hash, g_str_equal);
     g_hash_table_insert(user_agent->principals, &principal->identity, principal);
     return principal;
 }
@@ -124,6 +125,7 @@ principal_free(Principal *principal)
     g_hash_table_remove(principal->user_agent->principals, &principal->identity);
     user_agent_retire_token(principal->user_agent, principal->retired_token);
     g_hash_table_unref(principal->managers);
+    g_hash_table_unref(principal->sessions);
     limits_account_fini(&principal->account);
     g_free((char *)principal->identity.app_id);
     g_free(principal);

@@ -100,6 +100,7 @@ struct Principal {
     Principal *of_uid;     /* of an application: that of its uid; owned reference */
     LimitsAccount account; /* its own, which includes those of its applications */
     GHashTable *managers;  /* bucket name -> LockManager, weak */
+    GHashTable *sessions;  /* public name of a private session -> LockManager, weak */
     guint64 retired_token; /* the highest token of buckets that don't exist any more */
 };
 

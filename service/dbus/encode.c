@@ -96,6 +96,8 @@ static const struct {
                                 "this machine is not configured for this bucket of a cluster"},
     [LOCK_RESULT_NO_ACCESS] = {BUS_ERROR_SECURITY,
                                "the caller is not permitted to use this bucket"},
+    [LOCK_RESULT_NO_SESSION] = {BUS_ERROR_SECURITY,
+                                "a private session can only be joined by its name"},
     [LOCK_RESULT_NO_HOST_NAME] =
         {BUS_ERROR_INVALID_ARGS, "option 'clientId' must have the name of a machine after 'host:'"},
     [LOCK_RESULT_NAME_RESERVED] = {BUS_ERROR_NOT_SUPPORTED,
@@ -224,22 +226,22 @@ new_signal(Client *client, const char *path, const char *member)
     return signal;
 }
 
-/* Returns the owned path by which the client addresses the bucket. */
+/* Returns the owned path by which the client addresses the bucket, or its public name. */
 static char *
-get_path(const Client *client, const LockManager *manager)
+get_path(const Client *client, const LockManager *manager, const char *bucket)
 {
     return bucket_path_encode_for(&client->agent->principal->identity,
-                                  &manager->principal->identity, manager->bucket);
+                                  &manager->principal->identity, bucket);
 }
 
 void
-encode_effect(Client *client, const Effect *effect)
+encode_effect(Client *client, const Effect *effect, const char *bucket)
 {
     const LockRequest *request = effect->request;
     const LockQueue *queue = request->queue;
     const char *mode = lock_mode_to_string(request->mode);
     const char *client_id = request->agent->client_id;
-    g_autofree char *path = get_path(client, queue->manager);
+    g_autofree char *path = get_path(client, queue->manager, bucket);
     sd_bus_message *signal;
     int r;
 
@@ -274,7 +276,7 @@ void
 encode_missed(Client *client, const LockManager *manager, guint64 count)
 {
     g_autofree char *path =
-        manager != NULL ? get_path(client, manager) : g_strdup(BUS_SERVICE_PATH);
+        manager != NULL ? get_path(client, manager, manager->bucket) : g_strdup(BUS_SERVICE_PATH);
     sd_bus_message *signal = new_signal(client, path, "Missed");
     int r = sd_bus_message_append(signal, "t", count);
 
@@ -284,6 +286,13 @@ encode_missed(Client *client, const LockManager *manager, guint64 count)
 
 /* ---- the channel */
 
+/* Of the client's own request. */
+static void
+send_event(Client *client, const Effect *effect)
+{
+    encode_effect(client, effect, effect->request->queue->manager->bucket);
+}
+
 static gboolean
 is_writable(const Client *client)
 {
@@ -292,6 +301,6 @@ is_writable(const Client *client)
 
 const Channel bus_channel = {
     .reply = reply_to_call,
-    .event = encode_effect,
+    .event = send_event,
     .is_writable = is_writable,
 };

@@ -27,9 +27,9 @@ void encode_result(Client *client, const LockCall *call, LockResult result);
 void encode_errno(Client *client, const LockCall *call, int r);
 void encode_error(Client *client, const LockCall *call, const char *name, const char *text);
 
-/* Sends the signal of an effect to its client or to a watcher, with the object path that this
- * client uses for the bucket. */
-void encode_effect(Client *client, const Effect *effect);
+/* Sends the signal of an effect to a watcher, with the object path that this client uses for the
+ * bucket, or for its public name. */
+void encode_effect(Client *client, const Effect *effect, const char *bucket);
 
 /* Sends `Released` with the reason `lost`, for a request that does not exist in the core. */
 void encode_lost(Client *client, const char *bucket, guint64 id, const char *name, LockMode mode);

@@ -176,6 +176,7 @@ append_inspect(
 
 /* ---- buckets */
 
+/* Without the private sessions in which the caller has no request. */
 static void
 append_buckets_of(Writer *writer, const Principal *principal)
 {
@@ -184,7 +185,8 @@ append_buckets_of(Writer *writer, const Principal *principal)
 
     g_hash_table_iter_init(&iter, principal->managers);
     while (writer->r >= 0 && g_hash_table_iter_next(&iter, NULL, (gpointer *)&manager))
-        if (manager->requests.length > 0) /* else it is only watched */
+        if (manager->requests.length > 0 && /* else it is only watched */
+            lock_manager_get_name_for(manager, writer->caller) == manager->bucket)
             append_string(writer, manager->bucket);
 }
 
@@ -218,15 +220,16 @@ append_observable_bucket(Writer *writer, const Principal *observer, const LockMa
 {
     const PrincipalIdentity *owner = &manager->principal->identity;
     const guint32 uid = owner->kind == PRINCIPAL_GROUP ? observer->identity.uid : owner->uid;
-    g_autofree char *path = bucket_path_encode_for(&observer->identity, owner, manager->bucket);
+    const char *bucket = lock_manager_get_name_for(manager, writer->caller);
+    g_autofree char *path = bucket_path_encode_for(&observer->identity, owner, bucket);
 
     note(writer,
          sd_bus_message_append(writer->message, "(oa{sv})", path, 6, "uid", "u", uid, "kind", "s",
                                kind_names[owner->kind], "app", "s", owner->app_id, "bucket", "s",
-                               manager->bucket, "held", "u", (guint32)manager->n_held, "pending",
-                               "u", (guint32)(manager->requests.length - manager->n_held)));
+                               bucket, "held", "u", (guint32)manager->n_held, "pending", "u",
+                               (guint32)(manager->requests.length - manager->n_held)));
     writer->n_bytes +=
-        OBSERVABLE_ENTRY_BYTES + strlen(path) + strlen(manager->bucket) + strlen(owner->app_id);
+        OBSERVABLE_ENTRY_BYTES + strlen(path) + strlen(bucket) + strlen(owner->app_id);
 }
 
 static void

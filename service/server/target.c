@@ -76,6 +76,9 @@ target_resolve_other(const Client *client, const LockCall *call)
     target.principal = principal_find(&client->server->user_agent, &target.owner);
     if (call->owner.is_other)
         target.result = check_path(caller, call);
+    if (target.result == LOCK_RESULT_OK && is_lock_operation(call) &&
+        g_str_has_prefix(call->bucket, BUS_PUBLIC_PREFIX))
+        target.result = LOCK_RESULT_NO_SESSION;
     if (target.result == LOCK_RESULT_OK && g_str_has_prefix(call->bucket, BUS_GROUP_PREFIX))
         target.result = check_group(client, call, &target);
     if (target.result == LOCK_RESULT_OK && lock_call_is_clustered(call))

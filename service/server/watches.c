@@ -118,6 +118,38 @@ admit(Watch *watch)
     return FALSE;
 }
 
+/* Notifies those who watch this object. */
+static void
+notify_watches(const LockManager *watched, const Effect *effect, const Client *notified)
+{
+    for (const GList *link = watched->watches.head; link != NULL; link = link->next) {
+        Watch *watch = link->data;
+
+        if (watch->client != notified && admit(watch))
+            encode_effect(watch->client, effect, watched->bucket);
+    }
+}
+
+/* The name of the bucket for a client that watches all: as lists show it, but for own requests. */
+static const char *
+get_name(const Client *client, const LockRequest *request)
+{
+    const LockManager *manager = request->queue->manager;
+
+    return request->agent == client->agent ? manager->bucket
+                                           : lock_manager_get_name_for(manager, client->agent);
+}
+
+/* Whether the client also watches the bucket by itself, by this name. */
+static gboolean
+is_watched(const Client *client, const LockManager *manager, const char *name)
+{
+    const LockManager *named =
+        name == manager->bucket ? manager : lock_manager_find(manager->principal, name);
+
+    return named != NULL && named->watches.length > 0 && find_watch(client, named) != NULL;
+}
+
 /* Notifies those who watch all that they may look at, and not this bucket as well. */
 static void
 notify_watches_of_all(const LimitsAccount *account, const Effect *effect, const Client *notified)
@@ -126,11 +158,11 @@ notify_watches_of_all(const LimitsAccount *account, const Effect *effect, const 
 
     for (const GList *link = account->watches.head; link != NULL; link = link->next) {
         Watch *watch = link->data;
+        const char *name = get_name(watch->client, effect->request);
 
         if (watch->client != notified && client_may_observe(watch->client, manager->principal) &&
-            (manager->watches.length == 0 || find_watch(watch->client, manager) == NULL) &&
-            admit(watch))
-            encode_effect(watch->client, effect);
+            !is_watched(watch->client, manager, name) && admit(watch))
+            encode_effect(watch->client, effect, name);
     }
 }
 
@@ -150,13 +182,13 @@ void
 watches_notify(Server *server, const Effect *effect, const Client *notified)
 {
     const LockManager *manager = effect->request->queue->manager;
+    const LockManager *public = NULL;
 
-    for (const GList *link = manager->watches.head; link != NULL; link = link->next) {
-        Watch *watch = link->data;
-
-        if (watch->client != notified && admit(watch))
-            encode_effect(watch->client, effect);
-    }
+    notify_watches(manager, effect, notified);
+    if (manager->session != NULL)
+    public = lock_manager_find(manager->principal, manager->session->public_name);
+    if (public != NULL)
+        notify_watches(public, effect, NULL);
     if (manager->principal->identity.kind == PRINCIPAL_GROUP)
         notify_members(server, effect, notified);
     for (const LimitsAccount *account = &manager->principal->account; account != NULL;

@@ -11,7 +11,9 @@
  * sent on the bus, even if the client has a lock socket. A watch of a bucket is in the list
  * of the lock manager, and owns a reference to it, so an empty bucket can be watched. A watch of
  * all buckets has no manager: it is in the list of the account that includes everything its client
- * may observe (principal_get_scope). A client with both kinds of watches gets each signal once. */
+ * may observe (principal_get_scope). A client with both kinds of watches gets each signal once.
+ * A private session and its public name are two objects, each with its own watches; those of the
+ * latter get the signals even if they have got them by the name. */
 
 #pragma once
 

@@ -152,7 +152,11 @@ server_find_greatest(const Server *server)
 LockManager *
 target_find_manager(const Target *target, const char *bucket)
 {
-    return target->principal != NULL ? lock_manager_find(target->principal, bucket) : NULL;
+    if (target->principal == NULL)
+        return NULL;
+    return g_str_has_prefix(bucket, BUS_PUBLIC_PREFIX)
+               ? lock_manager_find_session(target->principal, bucket)
+               : lock_manager_find(target->principal, bucket);
 }
 
 gboolean

@@ -20,6 +20,10 @@ class Walks(isolationcases.Walks):
     pass
 
 
+class Sessions(isolationcases.Sessions):
+    pass
+
+
 class Canaries(BusTestCase):
     """Lock names are in no error and in no log."""
 

@@ -6,11 +6,13 @@ nor by differences between them or by their absence. Here the other one is anoth
 the same cases with applications."""
 
 import collections
+import hashlib
 import os
 import random
+import socket
 
 from buses import can_be_others
-from calls import ADMIN, LOCKS, PROPERTIES, ROOT, DBusError, bucket_path, options, variants
+from calls import ADMIN, LOCKS, PROPERTIES, ROOT, DBusError, Path, bucket_path, options, variants
 from calls import FILTER_TYPES
 from harness import BusTestCase, GLib, diagnostic
 from rawbus import RawClient, method_call
@@ -86,6 +88,11 @@ class TwoPrincipals(BusTestCase):
         self.addCleanup(client.socket.close)
         self.monitor.position()
         return client
+
+
+def public_name(name):
+    """By which clients without a request in a private session see it."""
+    return 'private:' + hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
 class Player:
@@ -450,3 +457,127 @@ class Walks(TwoPrincipals):
                 answers = [self.see(client, [path]) for path in paths]
                 self.assertEqual(*answers)
                 self.assert_error('UnknownObject', client.call, paths[0], LOCKS, 'Query')
+
+
+class Tap(socket.socket):
+    """Keeps the packets that it receives."""
+
+    def __init__(self, sock):
+        super().__init__(fileno=sock.detach())
+        self.blobs = []
+
+    def recv(self, *args):
+        packet = super().recv(*args)
+        self.blobs.append(packet)
+        return packet
+
+
+class Sessions(TwoPrincipals):
+    """The name of a private session reaches its members only, whatever the others do: no byte of it
+    is in what they receive."""
+
+    STEPS = 400
+    N_SESSIONS = 6
+    NAMES = ('x', 'y')
+
+    def setUp(self):
+        super().setUp()
+        self.rng = random.Random(seed())
+        # Those who may look at each other's buckets are in both lists.
+        self.members = [self.recorder(), self.by_tapped_socket(self.recorder()), self.other_client()]
+        self.outsiders = [self.recorder(), self.by_tapped_socket(self.recorder()),
+                          self.other_client(), self.by_tapped_socket(self.other_client())]
+        self.names = [f'private-{self.rng.getrandbits(128):032x}' for _ in range(self.N_SESSIONS)]
+        self.done = collections.Counter()
+        for outsider in self.outsiders:
+            outsider.watch_all()
+            outsider.answers_pings = True
+
+    def by_tapped_socket(self, recorder):
+        client = self.by_socket(recorder)
+        client.socket.socket = Tap(client.socket.socket)
+        return client
+
+    def received(self, client):
+        return client.blobs + (client.socket.socket.blobs if isinstance(client, BySocket) else [])
+
+    def attempt(self, function, *args, **kw):
+        """Also what is refused may have a name in it."""
+        try:
+            result = function(*args, **kw)
+        except (DBusError, LockError) as error:
+            self.done[function.__name__, error.short] += 1
+            return None
+        self.done[function.__name__] += 1
+        return result
+
+    def play_member(self):
+        client, bucket = self.rng.choice(self.members), self.rng.choice(self.names)
+        name = self.rng.choice(self.NAMES)
+        act = self.rng.choice(['request'] * 3 + ['steal', 'release', 'release', 'abort', 'look'])
+        if act == 'request':
+            self.attempt(client.request, name, bucket, mode=self.rng.choice(MODES),
+                         ifAvailable=self.rng.random() < 0.2)
+        elif act == 'steal':
+            self.attempt(client.steal, name, bucket)
+        elif act in ('release', 'abort'):
+            live = client.resync()
+            if live:
+                of_bucket, id_, key, *_ = self.rng.choice(live)
+                self.attempt(getattr(client, act), key if isinstance(client, BySocket) else id_,
+                             of_bucket)
+        else:
+            self.attempt(client.observable)
+            self.attempt(client.inspect, bucket)
+
+    def play_outsider(self):
+        client = self.rng.choice(self.outsiders)
+        self.attempt(client.buckets)
+        seen = [path for path, row in self.attempt(client.observable)
+                if row['bucket'].startswith('private:')]
+        paths = [Path(path) for path in seen] + \
+            [Path(bucket_path(public_name(name))) for name in self.names]
+        path, name = self.rng.choice(paths), self.rng.choice(self.NAMES)
+        for function, *args in (
+                (client.query, path), (client.inspect, path), (client.break_locks, name, path),
+                (client.watch, self.rng.random() < 0.7, path), (client.resync,),
+                (client.introspect, path), (client.introspect, path.rpartition('/')[0])):
+            self.attempt(function, *args)
+        client.answers_pings = True
+        bucket = public_name(self.rng.choice(self.names))
+        for function in (client.request, client.steal):
+            self.assert_error('Security', function, name, bucket)
+        # It has sessions of its own, which it may join.
+        own = f'private-{self.rng.getrandbits(2):032x}'
+        self.attempt(client.request, name, own, ifAvailable=True)
+
+    def test_names_reach_members_only(self):
+        for _ in range(self.STEPS):
+            self.play_member()
+            if self.rng.random() < 0.3:
+                self.play_outsider()
+        for client in self.members + self.outsiders:
+            client.ping()
+            if isinstance(client, BySocket):
+                client.socket.sync()
+        self.check_received()
+        for act in ('request', 'steal', 'release', 'break_locks', 'inspect', 'watch'):
+            self.assertGreater(self.done[act], 0, self.done)
+
+    def check_received(self):
+        words = [name.removeprefix('private-').encode() for name in self.names]
+        public = [public_name(name).removeprefix('private:').encode() for name in self.names]
+        for client in self.outsiders:
+            blobs = self.received(client)
+            for blob in blobs:
+                for word in words:
+                    self.assertNotIn(word, blob)
+            if self.may_look(client):
+                self.assertTrue(any(word in blob for blob in blobs for word in public))
+        # What members get has the names: they are found where they are.
+        for client in self.members:
+            self.assertTrue(any(word in blob for blob in self.received(client) for word in words))
+
+    def may_look(self, client):
+        """Whether there are members of its principal, or of one below it."""
+        return True

@@ -67,6 +67,15 @@ class GuessesBehindProxies(TwoApps, isolationcases.Guesses):
     proxied = True
 
 
+class Sessions(TwoApps, isolationcases.Sessions):
+    """And the user, who may look at both applications."""
+
+    def setUp(self):
+        super().setUp()
+        self.outsiders.append(self.recorder_of(None))
+        self.outsiders[-1].watch_all()
+
+
 class Walks(TwoApps, isolationcases.Walks):
     pass
 
