@@ -42,7 +42,7 @@ struct _WebLocksManager {
     char *path;        /* NULL: the bucket's name is not valid */
     char *application; /* NULL: of a user, or the manager is not of an observed bucket */
     guint uid;
-    gboolean is_observed; /* the bucket is another principal's */
+    gboolean is_observed; /* the bucket is another principal's, or has its public name */
 };
 
 G_DEFINE_FINAL_TYPE(WebLocksManager, web_locks_manager, G_TYPE_OBJECT)
@@ -118,9 +118,17 @@ web_locks_manager_new(WebLocksAgent *agent, const char *bucket)
  * web_locks_agent_create_private_manager:
  * @self: an agent
  *
- * Creates a manager for a bucket with a random name that can't be guessed. Other clients of the
- * same principal can use the bucket only if they get the value of
- * [property@WebLocks.Manager:bucket].
+ * Creates a manager for a private session: a bucket with a random name that can't be guessed
+ * (`private-` and 32 hexadecimal digits). Other processes of the same principal can join the
+ * session if they get the value of [property@WebLocks.Manager:bucket], by web_locks_manager_new();
+ * it doesn't depend on this agent. Pass it on by a pipe or an environment variable, since command
+ * lines can be read by all users.
+ *
+ * Clients without a request in the session don't see this name:
+ * web_locks_agent_list_observable_sync() and monitors of all buckets have its public name,
+ * `private:` and a hash, in which case [property@WebLocks.Manager:observed] is %TRUE. So the user
+ * can still look at the session and break its locks. An agent with a request there sees the name,
+ * as long as it has one.
  *
  * Returns: (transfer full): a manager
  * Since: 0.1
@@ -135,8 +143,9 @@ web_locks_agent_create_private_manager(WebLocksAgent *self)
 
     if (getrandom(random, sizeof random, 0) != sizeof random)
         g_error("getrandom() failed");
-    bucket = g_strdup_printf("private-%016" G_GINT64_MODIFIER "x%016" G_GINT64_MODIFIER "x",
-                             random[0], random[1]);
+    bucket =
+        g_strdup_printf(BUS_PRIVATE_PREFIX "%016" G_GINT64_MODIFIER "x%016" G_GINT64_MODIFIER "x",
+                        random[0], random[1]);
     return web_locks_manager_new(self, bucket);
 }
 
@@ -150,7 +159,8 @@ web_locks_manager_new_observed(
     self->path = g_strdup(path);
     self->application = application[0] != '\0' ? g_strdup(application) : NULL;
     self->uid = uid;
-    self->is_observed = !g_str_has_prefix(path, BUS_BUCKET_PREFIX "/");
+    if (!g_str_has_prefix(path, BUS_BUCKET_PREFIX "/"))
+        self->is_observed = TRUE;
     return self;
 }
 
@@ -203,8 +213,8 @@ web_locks_manager_get_agent(WebLocksManager *self)
  * web_locks_manager_get_bucket:
  * @self: a manager
  *
- * Gets the bucket's name. The name of a private bucket is a secret: any client of the same user and
- * sandbox that has it can use the bucket by web_locks_manager_new().
+ * Gets the bucket's name. The name of a private session is a secret: any client of the same user
+ * and sandbox that has it can join by web_locks_manager_new().
  *
  * Returns: (transfer none): the name
  * Since: 0.1
@@ -254,7 +264,8 @@ web_locks_manager_get_uid(WebLocksManager *self)
  * web_locks_manager_get_observed:
  * @self: a manager
  *
- * Gets whether the bucket belongs to another principal. Such a bucket can be queried, inspected and
+ * Gets whether the bucket belongs to another principal, or is a private session by its public name:
+ * see [method@WebLocks.Agent.create_private_manager]. Such a bucket can be queried, inspected and
  * watched, and its locks can be broken; requests for locks fail with
  * [error@WebLocks.Error.SECURITY].
  *
@@ -275,7 +286,10 @@ web_locks_manager_check(WebLocksManager *self, GError **error)
 {
     if (self->is_observed) {
         g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_SECURITY,
-                            _("locks of another principal can only be observed"));
+                            g_str_has_prefix(self->bucket, BUS_PUBLIC_PREFIX)
+                                ? _("a private session can only be joined by its name, which "
+                                    "begins with 'private-'")
+                                : _("locks of another principal can only be observed"));
         return FALSE;
     }
     return connection_check(web_locks_manager_get_connection(self), error) &&
@@ -527,6 +541,7 @@ web_locks_manager_constructed(GObject *object)
         self->agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     if (is_bucket_name(self->bucket))
         self->path = encode_path(self->bucket);
+    self->is_observed = g_str_has_prefix(self->bucket, BUS_PUBLIC_PREFIX);
     self->uid = getuid();
 }
 
@@ -593,7 +608,8 @@ web_locks_manager_class_init(WebLocksManagerClass *class)
     /**
      * WebLocksManager:observed:
      *
-     * Whether the bucket belongs to another principal, so that it can only be observed.
+     * Whether the bucket can only be observed: it belongs to another principal, or it is a private
+     * session by its public name.
      *
      * Since: 0.1
      */

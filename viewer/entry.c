@@ -3,6 +3,7 @@
 
 #include "entry.h"
 
+#include <glib/gi18n.h>
 #include <string.h>
 
 #include "client-lib/evidence/evidence.h"
@@ -35,6 +36,18 @@ static guint evidence_signal;
 
 /* ---- resources */
 
+#define PUBLIC_PREFIX "private:"
+
+/* Of a private session, the beginning of its public name, which distinguishes those of a user. */
+static char *
+get_place(const char *bucket)
+{
+    if (!g_str_has_prefix(bucket, PUBLIC_PREFIX))
+        return g_strdup(bucket);
+    /* Translators: a set of processes that share locks, and the beginning of its public name. */
+    return g_strdup_printf(_("private session %.8s"), bucket + strlen(PUBLIC_PREFIX));
+}
+
 ViewerResource *
 viewer_resource_new(WebLocksMonitor *monitor, WebLocksManager *manager, const char *name)
 {
@@ -47,7 +60,7 @@ viewer_resource_new(WebLocksMonitor *monitor, WebLocksManager *manager, const ch
     if (!g_str_equal(bucket, WEB_LOCKS_DOCUMENTS_BUCKET) ||
         !viewer_document_split(name, &self->title, &self->place)) {
         self->title = g_strdup(name);
-        self->place = g_strdup(bucket);
+        self->place = get_place(bucket);
     }
     return self;
 }

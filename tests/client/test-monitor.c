@@ -488,6 +488,30 @@ test_all_items(void)
     g_assert_cmpstr(web_locks_lock_info_get_name(item_of_b), ==, "z");
 }
 
+/* A private session is shown by its public name, and to a client with a request there by its name.
+ */
+static void
+test_all_private(void)
+{
+    g_autoptr(WebLocksAgent) agent = test_agent_new(), watcher = test_agent_new();
+    g_autoptr(WebLocksManager) private = web_locks_agent_create_private_manager(agent);
+    const char *name = web_locks_manager_get_bucket(private);
+    g_autoptr(WebLocksManager) joined = web_locks_manager_new(watcher, name);
+    g_autofree char *digest = g_compute_checksum_for_string(G_CHECKSUM_SHA256, name, -1);
+    g_autofree char *of_one = g_strdup_printf("private:%.32s:x | ", digest);
+    g_autofree char *of_two = g_strdup_printf("private:%.32s:x private:%.32s:z | ", digest, digest);
+    g_autofree char *by_name = g_strdup_printf("%s:x %s:y | ", name, name);
+    g_autoptr(WebLocksLock) x = test_lock(private, "x"), y = NULL, z = NULL;
+    g_autoptr(WebLocksMonitor) monitor = test_monitor_new_all(watcher);
+
+    wait_until_all(monitor, of_one);
+    y = test_lock(joined, "y");
+    wait_until_all(monitor, by_name);
+    test_release(y);
+    z = test_lock(private, "z");
+    wait_until_all(monitor, of_two);
+}
+
 /* A limit of one watch shows when Watch was called to end it. */
 static void
 test_all_watch_ends(void)
@@ -543,6 +567,7 @@ main(int argc, char **argv)
     g_test_add_func("/monitor/service-without-state", test_service_without_state);
     g_test_add_func("/monitor/closed", test_closed);
     g_test_add_func("/monitor/all-buckets/items", test_all_items);
+    g_test_add_func("/monitor/all-buckets/private-session", test_all_private);
     g_test_add_func("/monitor/all-buckets/watch-ends", test_all_watch_ends);
     g_test_add_func("/monitor/all-buckets/no-service", test_all_without_service);
     return test_run(limits);

@@ -207,6 +207,50 @@ is_listed(GPtrArray *buckets, WebLocksManager *manager)
     return FALSE;
 }
 
+/* Returns the manager, borrowed, for the only private session that is listed by its public name. */
+static WebLocksManager *
+find_session(GPtrArray *buckets)
+{
+    WebLocksManager *found = NULL;
+
+    for (guint i = 0; i < buckets->len; i++)
+        if (g_str_has_prefix(web_locks_manager_get_bucket(buckets->pdata[i]), "private:")) {
+            g_assert_null(found);
+            found = buckets->pdata[i];
+        }
+    g_assert_nonnull(found);
+    return found;
+}
+
+/* Who has no request in it can look at it, and end its locks, and no more. */
+static void
+test_private(void)
+{
+    g_autoptr(WebLocksAgent) agent = test_agent_new(), observer = test_agent_new();
+    g_autoptr(WebLocksManager) private = web_locks_agent_create_private_manager(agent);
+    g_autoptr(WebLocksManager) named =
+        web_locks_manager_new(observer, web_locks_manager_get_bucket(private)),
+                               by_name = NULL;
+    g_autoptr(WebLocksLock) secret = test_lock(private, "a"), joined = NULL;
+    g_autoptr(GPtrArray) buckets = web_locks_agent_list_observable_sync(observer, NULL, NULL);
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer = {0}, of_new = {0};
+    WebLocksManager *session = find_session(buckets);
+
+    g_assert_false(is_listed(buckets, private));
+    g_assert_true(web_locks_manager_get_observed(session));
+    assert_state(session, "a | ");
+    answer_ask(&answer, session, "b");
+    answer_expect_error(&answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_SECURITY);
+    by_name = web_locks_manager_new(observer, web_locks_manager_get_bucket(session));
+    answer_ask(&of_new, by_name, "b");
+    answer_expect_error(&of_new, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_SECURITY);
+    g_assert_cmpint(web_locks_manager_break_sync(by_name, "a", NULL, NULL, &error), ==, 1);
+    g_assert_no_error(error);
+    joined = test_lock(named, "a");
+    assert_state(session, "a | ");
+}
+
 static void
 test_buckets(void)
 {
@@ -245,5 +289,6 @@ main(int argc, char **argv)
     g_test_add_func("/query/pages", test_pages);
     g_test_add_func("/query/large", test_large);
     g_test_add_func("/query/buckets", test_buckets);
+    g_test_add_func("/query/private-session", test_private);
     return test_run(limits);
 }

@@ -4,6 +4,7 @@
 """weblocks-viewer, observed by its accessibility tree: each page, and that the list is updated with
 locks, service and bus."""
 
+import hashlib
 import os
 import shlex
 import signal
@@ -95,6 +96,20 @@ class Lock(ViewerTestCase):
         viewer.wait_rows(['python3', '1 lock or request'], roof)
         viewer.open_item('plans of the roof.odt')
         viewer.wait_text('/srv/house')
+
+    def test_of_a_private_session(self):
+        """It is shown by the beginning of its public name, and can be ended."""
+        bucket = 'private-0123456789abcdef0123456789abcdef'
+        holder = self.client()
+        held_id, _ = holder.request('x', bucket=bucket)
+        viewer = self.open()
+        place = f'private session {hashlib.sha256(bucket.encode()).hexdigest()[:8]}'
+        viewer.wait_rows(['python3', '1 lock or request'], ['x', place, 'Held'])
+        viewer.open_item('x')
+        viewer.wait_text(place)
+        viewer.press('End this Lock…')
+        viewer.press('End Lock')
+        holder.wait_released(held_id, 'stolen')
 
 
 class Evidence(ViewerTestCase):
