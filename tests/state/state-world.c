@@ -194,6 +194,15 @@ world_agent(World *world, char letter)
     return *agent;
 }
 
+static LockManager *
+get_manager(World *world, const Agent *agent, const char *bucket)
+{
+    const PrincipalIdentity owner =
+        principal_identity_of_bucket(&agent->principal->identity, bucket);
+
+    return user_agent_get_manager(&world->user_agent, &owner, bucket);
+}
+
 static void
 note_changes(World *world, LockRequest *answered)
 {
@@ -240,7 +249,7 @@ world_request(World *world, char letter, const char *name, const char *text)
     Agent *agent = world_agent(world, letter);
     LockOptions options = {.why = ""};
     const char *bucket = parse_options(words, &options);
-    g_autoptr(LockManager) manager = lock_manager_get(agent->principal, bucket);
+    g_autoptr(LockManager) manager = get_manager(world, agent, bucket);
     LockRequest *request = NULL;
     guint64 id;
 
@@ -296,8 +305,15 @@ void
 world_do_something(World *world, GRand *rand)
 {
     static const char *const names[] = {"x", "y", ""};
-    static const char *const options[] = {"",      "shared",        "shared",
-                                          "steal", "timeout=60000", "bucket=other"};
+    static const char *const options[] = {"",
+                                          "shared",
+                                          "shared",
+                                          "steal",
+                                          "timeout=60000",
+                                          "bucket=other",
+                                          "bucket=group:7",
+                                          "shared bucket=group:7",
+                                          "bucket=private-0123456789abcdef0123456789abcdef"};
     char letter = (char)('A' + g_rand_int_range(rand, 0, WORLD_AGENTS));
     Agent *agent = world->agents[letter - 'A'];
     LockRequest *request = NULL;
@@ -325,9 +341,23 @@ world_commit(World *world)
 
 /* ---- descriptions */
 
+/* Of a bucket that is not one of the agent's principal. A member of a private session is shown its
+ * name. */
+static void
+describe_owner(const LockRequest *request, GString *text)
+{
+    const LockManager *manager = request->queue->manager;
+    const PrincipalIdentity *owner = &manager->principal->identity;
+
+    if (manager->principal != request->agent->principal)
+        g_string_append_printf(text, "of kind %u number %u ", (guint)owner->kind, owner->uid);
+    g_assert_true(lock_manager_get_name_for(manager, request->agent) == manager->bucket);
+}
+
 static void
 describe_request(const LockRequest *request, GString *text)
 {
+    describe_owner(request, text);
     g_string_append_printf(
         text,
         "%" G_GUINT64_FORMAT " key %" G_GUINT64_FORMAT " %s/%s %s %s token %" G_GUINT64_FORMAT

@@ -13,9 +13,11 @@ const PrincipalIdentity lock_world_identities[N_PRINCIPALS] = {
     {1000, PRINCIPAL_UNSANDBOXED, ""},
     {1000, PRINCIPAL_FLATPAK, "org.example.App"},
     {2000, PRINCIPAL_UNSANDBOXED, ""},
+    {7, PRINCIPAL_GROUP, ""},
 };
 
-const char *const lock_world_buckets[N_BUCKETS] = {"default", "other", "cluster:other"};
+const char *const lock_world_buckets[N_BUCKETS] = {"private-0123456789abcdef0123456789abcdef",
+                                                   "group:7", "cluster:other"};
 
 /* Few names, so that requests conflict; the last two are refused. */
 const char *const lock_world_names[N_NAMES] = {"n", "", "m", "x-y", "-n", "longer-than-8-bytes"};
@@ -312,6 +314,38 @@ check_list(const World *world, const GQueue *list, LockRequestState state)
     return length;
 }
 
+static gboolean
+has_request(const Agent *agent, const LockManager *manager)
+{
+    for (const GList *link = agent->requests.head; link != NULL; link = link->next)
+        if (((const LockRequest *)link->data)->queue->manager == manager)
+            return TRUE;
+    return FALSE;
+}
+
+/* Agents with a request in a private session are shown its name, and the others its public name. */
+static void
+check_shown_names(const World *world, const LockManager *manager)
+{
+    const Principal *principal = manager->principal;
+
+    if (manager->session == NULL)
+        return;
+    for (guint i = 0; i < N_AGENTS; i++) {
+        const Agent *agent = world->agents[i];
+
+        if (agent != NULL)
+            lock_world_check(
+                world,
+                lock_manager_get_name_for(manager, agent) ==
+                    (has_request(agent, manager) ? manager->bucket : manager->session->public_name),
+                "shown names");
+    }
+    lock_world_check(world,
+                     lock_manager_find_session(principal, manager->session->public_name) == manager,
+                     "sessions");
+}
+
 static void
 check_manager(const World *world, const LockManager *manager)
 {
@@ -379,8 +413,10 @@ check_bookkeeping(const World *world)
         gpointer manager;
 
         g_hash_table_iter_init(&managers, ((const Principal *)principal)->managers);
-        while (g_hash_table_iter_next(&managers, NULL, &manager))
+        while (g_hash_table_iter_next(&managers, NULL, &manager)) {
             check_manager(world, manager);
+            check_shown_names(world, manager);
+        }
     }
     check_agents(world);
 

@@ -13,11 +13,14 @@
 #include "tests/unit/lock-world.h"
 
 #define N_AGENTS     LOCK_WORLD_AGENTS
-#define N_PRINCIPALS 3
+#define N_PRINCIPALS 4
 #define N_BUCKETS    3
 #define N_NAMES      6
 
-#define CLUSTER_BUCKET 2 /* of the buckets; in a world with a cluster instead of bucket 1 */
+/* The bucket of the group, which is the last principal, and that of a cluster, which is there
+ * instead of it in a world with a cluster. The other bucket is a private session. */
+#define GROUP_BUCKET   1
+#define CLUSTER_BUCKET 2
 
 /* A request or an event of the core or of the model, in a common representation. */
 typedef struct {

@@ -45,10 +45,25 @@ forget_effects(World *world)
     lock_world_take_demands(world);
 }
 
-static guint
-get_bucket(const World *world, const LockOperation *operation)
+static ModelManager
+get_place(const World *world, guint slot, const LockOperation *operation)
 {
-    return operation->place & 1u ? (world->has_cluster ? CLUSTER_BUCKET : 1) : 0;
+    const guint other = world->has_cluster ? CLUSTER_BUCKET : GROUP_BUCKET;
+    const guint bucket = operation->place & 1u ? other : 0;
+
+    return (ModelManager){bucket == GROUP_BUCKET ? N_PRINCIPALS - 1 : principal_of_slot[slot],
+                          bucket};
+}
+
+/* Returns a reference to what the agent addresses by the name of the bucket. */
+static LockManager *
+get_manager(const World *world, guint slot, guint bucket)
+{
+    const char *name = lock_world_buckets[bucket];
+    const PrincipalIdentity owner =
+        principal_identity_of_bucket(&world->agents[slot]->principal->identity, name);
+
+    return user_agent_get_manager(world->core, &owner, name);
 }
 
 /* Mostly valid options; one in 16 requests has a random combination. */
@@ -79,7 +94,7 @@ get_options(const LockOperation *operation)
 static void
 do_request(World *world, guint slot, const LockOperation *operation)
 {
-    ModelManager place = {principal_of_slot[slot], get_bucket(world, operation)};
+    ModelManager place = get_place(world, slot, operation);
     guint name = operation->place >> 1 & 15u;
     LockOptions options = get_options(operation);
     ModelOptions model_options = {
@@ -108,7 +123,7 @@ do_request(World *world, guint slot, const LockOperation *operation)
                         options.steal, options.signal, options.timeout_ms, options.key,
                         options.why);
 
-    manager = lock_manager_get(world->agents[slot]->principal, lock_world_buckets[place.bucket]);
+    manager = get_manager(world, slot, place.bucket);
     actual = lock_manager_request(manager, world->agents[slot], lock_world_names[name], &options,
                                   &request);
     lock_manager_unref(manager);
@@ -129,8 +144,7 @@ pick_id(const World *world,
         const GArray *list,
         ModelManager *out_place)
 {
-    out_place->principal = principal_of_slot[slot];
-    out_place->bucket = get_bucket(world, operation);
+    *out_place = get_place(world, slot, operation);
     for (guint i = 0; i < list->len && operation->other < 230; i++) {
         const ModelRequest *request =
             &g_array_index(list, ModelRequest, (operation->number + i) % list->len);
@@ -154,7 +168,7 @@ do_release(World *world, guint slot, const LockOperation *operation)
 
     lock_world_describe(world, "agent %u releases %" G_GUINT64_FORMAT " in bucket %u",
                         world->model_agent[slot], id, place.bucket);
-    manager = lock_manager_get(world->agents[slot]->principal, lock_world_buckets[place.bucket]);
+    manager = get_manager(world, slot, place.bucket);
     actual = lock_manager_release(manager, world->agents[slot], id);
     lock_manager_unref(manager);
     expected = lock_model_release(&world->model, world->model_agent[slot], place, id);
@@ -172,7 +186,7 @@ do_abort(World *world, guint slot, const LockOperation *operation)
 
     lock_world_describe(world, "agent %u aborts %" G_GUINT64_FORMAT " in bucket %u",
                         world->model_agent[slot], id, place.bucket);
-    manager = lock_manager_get(world->agents[slot]->principal, lock_world_buckets[place.bucket]);
+    manager = get_manager(world, slot, place.bucket);
     actual = lock_manager_abort(manager, world->agents[slot], id);
     lock_manager_unref(manager);
     expected = lock_model_abort(&world->model, world->model_agent[slot], place, id);
