@@ -1,17 +1,29 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The commands in the documentation work as printed."""
+"""The commands of docs/guides/by-hand.md work as printed, and show every method."""
 
+import os
 import re
 import shlex
 import subprocess
+from glob import glob
+from xml.etree import ElementTree
 
-from calls import SERVICE
+from buses import environment
 from harness import PATIENCE, BusTestCase, main
 
+PAGE = os.path.join(os.path.dirname(__file__), '..', '..', 'docs', 'guides', 'by-hand.md')
 BUCKET = '/org/w3/WebLocks/bucket/default'
 CALL = f'busctl --user call org.w3.WebLocks {BUCKET} org.w3.WebLocks'
+
+
+def members():
+    """Of the methods and properties of the service's interfaces."""
+    return {element.get('name')
+            for path in glob(os.path.join(environment('WEBLOCKS_INTROSPECTION_DIR'), 'org.w3.*.xml'))
+            for element in ElementTree.parse(path).getroot().iter()
+            if element.tag in ('method', 'property')}
 
 
 class ByHand(BusTestCase):
@@ -29,36 +41,24 @@ class ByHand(BusTestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ''))
         return done.stdout.rstrip('\n')
 
-    def test_output(self):
-        """Of each command, as a regular expression."""
-        self.client().request('printer', 'org.example.Editor', why='page 3')
-        path = '/org/w3/WebLocks'
-        editor = CALL.replace('/default', '/org_2eexample_2eEditor')
-        for line, expected in (
-                (f'{CALL} Query', r'a\(sss\)a\(sss\) 0 0'),
-                (f"{editor} Inspect 'a{{sv}}' 1 state s held",
-                 r'aa\{sv\}b 1 .*"why" s "page 3".* false'),
-                (f'busctl --user call {SERVICE} {path} {SERVICE}.Service Buckets',
-                 'as 1 "org.example.Editor"'),
-                (f'busctl --user get-property {SERVICE} {path} {SERVICE}.Service InterfaceVersion',
-                 'u 1'),
-                (f'busctl --user get-property {SERVICE} {path} {SERVICE}.Service Limits',
-                 '.*"nameBytes" 1024.*'),
-                (f'busctl --user tree --list {SERVICE}',
-                 f'[^|]*\n{path}\n{path}/bucket\n{path}/bucket/default'),
-                (f"{CALL} Request 'sa{{sv}}' printer 1 mode s shared", 'tt 1 [1-9][0-9]*'),
-                (f"{CALL} Steal 'sa{{sv}}' printer 0", 'tt 1 [1-9][0-9]*')):
-            for address in (False, True):
-                with self.subTest(line, address=address):
-                    self.assertRegex(self.output_of(line, address=address), f'^{expected}$')
+    def test_page(self):
+        """Every command of the page works as printed, in its order; `…` is anything."""
+        with open(PAGE, encoding='utf-8') as file:
+            blocks = re.findall(r'^```console\n(.*?)^```$', file.read(), re.MULTILINE | re.DOTALL)
+        (first, _), *commands = re.findall(r'^\$ (.*)\n((?:(?!\$ ).*\n)*)', ''.join(blocks), re.MULTILINE)
+        self.assertEqual(first, "weblocks run --why 'page 3' printer sleep 3600 &")
+        self.client().request('printer', why='page 3')
+        for line, output in commands:
+            with self.subTest(line):
+                done = self.run_line(line)
+                pattern = '.*'.join(re.escape(part) for part in output.split('…'))
+                self.assertRegex(done.stdout + done.stderr, f'^{pattern}$')
+        shown = {word for line, _ in commands for word in shlex.split(line)}
+        self.assertEqual(members() - shown, set())
 
-    def test_query_shows_holder_and_waiter(self):
-        holder, waiter = self.client(), self.client()
-        holder.request('printer', mode='shared')
-        waiter.request('printer')
-        self.assertEqual(self.output_of(f'{CALL} Query'),
-                         f'a(sss)a(sss) 1 "printer" "shared" "{holder.name}" '
-                         f'1 "printer" "exclusive" "{waiter.name}"')
+    def test_address(self):
+        """As `./dev demo` shows it."""
+        self.assertEqual(self.output_of(f'{CALL} Query', address=True), 'a(sss)a(sss) 0 0')
 
     def test_errors_are_readable(self):
         done = self.run_line(f"{CALL} Request 'sa{{sv}}' printer 1 mode s both")
@@ -67,14 +67,6 @@ class ByHand(BusTestCase):
         done = self.run_line(f'{CALL} Release t 1')
         self.assertNotEqual(done.returncode, 0)
         self.assertNotEqual(done.stderr.strip(), '')
-
-    def test_introspect(self):
-        output = self.output_of(f'busctl --user introspect org.w3.WebLocks {BUCKET} org.w3.WebLocks')
-        rows = {match[1]: match[2] for match in re.finditer(r'^\.(\w+) +(\w+)', output, re.M)}
-        self.assertEqual(rows, {'Request': 'method', 'Steal': 'method', 'Release': 'method',
-                                'Abort': 'method', 'Query': 'method', 'Inspect': 'method',
-                                'Watch': 'method', 'Break': 'method', 'Waiting': 'signal', 'Granted': 'signal', 'Released': 'signal',
-                                'Missed': 'signal'})
 
 
 if __name__ == '__main__':
