@@ -130,6 +130,15 @@ read_get_all(sd_bus_message *message, LockCall *call, sd_bus_error *error)
     return 0;
 }
 
+/* Of Introspect: which buckets are in use depends on the caller. */
+static int
+read_introspect(sd_bus_message *message, LockCall *call, sd_bus_error *error)
+{
+    if (call->item == OBJECT_BUCKETS)
+        call->kind = LOCK_CALL_TREE;
+    return 0;
+}
+
 /* ---- calls */
 
 /* The most frequent first. */
@@ -149,7 +158,7 @@ static const DecodeTableRow decode_table[] = {
     {BUS_SERVICE_INTERFACE, "Resync", "", LOCK_CALL_RESYNC, NULL},
     {BUS_PEER_INTERFACE, "Ping", "", LOCK_CALL_PING, NULL},
     {BUS_PEER_INTERFACE, "GetMachineId", "", LOCK_CALL_MACHINE_ID, NULL},
-    {BUS_INTROSPECTABLE_INTERFACE, "Introspect", "", LOCK_CALL_INTROSPECT, NULL},
+    {BUS_INTROSPECTABLE_INTERFACE, "Introspect", "", LOCK_CALL_INTROSPECT, read_introspect},
     {BUS_PROPERTIES_INTERFACE, "Get", "ss", LOCK_CALL_GET, read_property},
     {BUS_PROPERTIES_INTERFACE, "GetAll", "s", LOCK_CALL_GET_ALL, read_get_all},
     {BUS_PROPERTIES_INTERFACE, "Set", "ssv", LOCK_CALL_UNKNOWN, read_property},

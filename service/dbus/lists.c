@@ -9,17 +9,18 @@
 #include "encode.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
+#include "objects.h"
 #include "principal.h"
 #include "user-agent.h"
 
 /* The approximate size of an entry of Inspect without its name. */
 #define ENTRY_BYTES 512
 
-/* The size of an entry of Observable without its strings, and the limit of the whole reply, since
+/* The size of an entry of Observable without its strings, and the limit of lists of buckets, since
  * a bus delivers messages of up to 32 MiB. With the default limits the buckets of one uid always
  * fit. */
 #define OBSERVABLE_ENTRY_BYTES 160
-#define OBSERVABLE_BYTES_MAX   (24UL * 1024 * 1024)
+#define LIST_BYTES_MAX         (24UL * 1024 * 1024)
 
 /* A message that is written by callbacks of the core. They can't return errors, so the first error
  * is kept here. */
@@ -176,35 +177,73 @@ append_inspect(
 
 /* ---- buckets */
 
+typedef void (*BucketFunc)(gpointer data, const char *bucket);
+
 /* Without the private sessions in which the caller has no request. */
 static void
-append_buckets_of(Writer *writer, const Principal *principal)
+visit_buckets_of(const Principal *principal, const Agent *caller, BucketFunc func, gpointer data)
 {
     GHashTableIter iter;
     LockManager *manager;
 
     g_hash_table_iter_init(&iter, principal->managers);
-    while (writer->r >= 0 && g_hash_table_iter_next(&iter, NULL, (gpointer *)&manager))
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&manager))
         if (manager->requests.length > 0 && /* else it is only watched */
-            lock_manager_get_name_for(manager, writer->caller) == manager->bucket)
-            append_string(writer, manager->bucket);
+            lock_manager_get_name_for(manager, caller) == manager->bucket)
+            func(data, manager->bucket);
 }
 
 /* The names that the caller can use: its own, and those of groups. */
 static void
-append_buckets(Writer *writer, const Client *client)
+visit_buckets(const Client *client, BucketFunc func, gpointer data)
 {
     Principal *own = client->agent->principal, *other;
     GHashTableIter iter;
 
-    note(writer, sd_bus_message_open_container(writer->message, 'a', "s"));
-    append_buckets_of(writer, own);
+    visit_buckets_of(own, client->agent, func, data);
     g_hash_table_iter_init(&iter, own->user_agent->principals);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&other))
         if (other->identity.kind == PRINCIPAL_GROUP && client_may_observe(client, other))
-            append_buckets_of(writer, other);
+            visit_buckets_of(other, client->agent, func, data);
+}
+
+static void
+append_bucket(gpointer data, const char *bucket)
+{
+    Writer *writer = data;
+
+    if (writer->r >= 0)
+        append_string(writer, bucket);
+}
+
+static void
+append_buckets(Writer *writer, const Client *client)
+{
+    note(writer, sd_bus_message_open_container(writer->message, 'a', "s"));
+    visit_buckets(client, append_bucket, writer);
     if (writer->r >= 0)
         note(writer, sd_bus_message_close_container(writer->message));
+}
+
+static void
+append_node(gpointer data, const char *bucket)
+{
+    g_autofree char *path = bucket_path_encode(bucket);
+    GString *nodes = data;
+
+    if (!g_str_equal(bucket, "default") && nodes->len < LIST_BYTES_MAX)
+        g_string_append_printf(nodes, "<node name=\"%s\"/>\n", strrchr(path, '/') + 1);
+}
+
+static void
+append_tree(Writer *writer, const Client *client)
+{
+    g_autoptr(GString) nodes = g_string_new(NULL);
+    g_autofree char *xml = NULL;
+
+    visit_buckets(client, append_node, nodes);
+    xml = objects_describe(OBJECT_BUCKETS, nodes->str);
+    append_string(writer, xml);
 }
 
 static const char *const kind_names[] = {
@@ -239,7 +278,7 @@ append_observable_of(Writer *writer, const Principal *observer, const Principal 
     LockManager *manager;
 
     g_hash_table_iter_init(&iter, observed->managers);
-    while (writer->r >= 0 && writer->n_bytes < OBSERVABLE_BYTES_MAX &&
+    while (writer->r >= 0 && writer->n_bytes < LIST_BYTES_MAX &&
            g_hash_table_iter_next(&iter, NULL, (gpointer *)&manager))
         if (manager->requests.length > 0)
             append_observable_bucket(writer, observer, manager);
@@ -306,6 +345,8 @@ append_list(Writer *writer,
                        target->owner.uid);
     } else if (call->kind == LOCK_CALL_BUCKETS) {
         append_buckets(writer, client);
+    } else if (call->kind == LOCK_CALL_TREE) {
+        append_tree(writer, client);
     } else if (call->kind == LOCK_CALL_OBSERVABLE) {
         append_observable(writer, client);
     } else {

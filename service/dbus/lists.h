@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The replies to Query, Inspect, Buckets, Observable and Resync, which are written directly from
- * the core's lists into the message. */
+/* The replies to Query, Inspect, Buckets, Observable, Resync, and to Introspect of the object above
+ * all buckets, which are written directly from the core's lists into the message. */
 
 #pragma once
 

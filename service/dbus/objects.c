@@ -198,9 +198,8 @@ append_all(sd_bus_message *reply, const Client *client, const ClusterInfo *clust
 
 /* ---- introspection */
 
-/* Returns the owned description of an object. */
-static char *
-describe(ObjectKind object)
+char *
+objects_describe(ObjectKind object, const char *nodes)
 {
     g_autoptr(GString) text = g_string_new(
         "<!DOCTYPE node PUBLIC \"-//freedesktop//DTD D-BUS Object Introspection 1.0//EN\"\n"
@@ -211,8 +210,9 @@ describe(ObjectKind object)
     if (object == OBJECT_BUCKET)
         g_string_append(text, locks_xml);
     else
-        g_string_append_printf(text, "%s<node name=\"%s\"/>\n",
-                               object == OBJECT_SERVICE ? service_xml : "", paths[object].child);
+        g_string_append_printf(text, "%s<node name=\"%s\"/>\n%s",
+                               object == OBJECT_SERVICE ? service_xml : "", paths[object].child,
+                               nodes != NULL ? nodes : "");
     g_string_append(text, "</node>\n");
     return g_string_free(g_steal_pointer(&text), FALSE);
 }
@@ -245,7 +245,7 @@ objects_reply(Client *client, const LockCall *call, const ClusterInfo *cluster)
     else if (call->kind == LOCK_CALL_GET_ALL)
         r = append_all(reply, client, cluster, call->item);
     else if (call->kind == LOCK_CALL_INTROSPECT)
-        r = sd_bus_message_append(reply, "s", xml = describe((ObjectKind)call->item));
+        r = sd_bus_message_append(reply, "s", xml = objects_describe((ObjectKind)call->item, NULL));
     if (r >= 0) {
         bus_send(client, reply, xml != NULL ? strlen(xml) : 0);
         return;

@@ -4,9 +4,9 @@
 /* The objects of the service on the bus: their interfaces, which introspection/ describes, and
  * properties; and replies to calls of the interfaces of D-Bus itself, which all objects have.
  *
- * Every path that encodes valid names is a bucket (bucket-path.h). Introspection shows only
- * `default` below the buckets, and nothing below the paths of other principals, so it doesn't
- * reveal which buckets are in use. */
+ * Every path that encodes valid names is a bucket (bucket-path.h). Introspection shows `default`
+ * and those that Buckets lists for the caller (lists.h), and nothing below the paths of other
+ * principals. */
 
 #pragma once
 
@@ -43,6 +43,10 @@ gboolean objects_have(ObjectKind object, const char *interface);
 
 /* Returns a property's number; N_PROPERTIES if there is none. The interface may be "". */
 guint objects_find_property(ObjectKind object, const char *interface, const char *name);
+
+/* Returns the owned introspection data of an object. `nodes` are the elements of what else is
+ * below it; NULL: nothing. */
+char *objects_describe(ObjectKind object, const char *nodes);
 
 /* Replies to Ping, GetMachineId, Introspect (LockCall.item is the ObjectKind), Get (the property)
  * and GetAll (how many of the properties). `cluster` is for the property Cluster. */

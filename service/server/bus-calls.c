@@ -188,6 +188,7 @@ bus_calls_serve(Client *client, const LockCall *call)
     case LOCK_CALL_QUERY:
     case LOCK_CALL_INSPECT:
     case LOCK_CALL_BUCKETS:
+    case LOCK_CALL_TREE:
     case LOCK_CALL_OBSERVABLE:
     case LOCK_CALL_RESYNC:
         send_list(client, call, &target);

@@ -33,6 +33,7 @@ lock_call_get_name(const LockCall *call)
         [LOCK_CALL_WATCH] = "Watch",
         [LOCK_CALL_BREAK] = "Break",
         [LOCK_CALL_BUCKETS] = "Buckets",
+        [LOCK_CALL_TREE] = "Introspect",
         [LOCK_CALL_OBSERVABLE] = "Observable",
         [LOCK_CALL_RESYNC] = "Resync",
         [LOCK_CALL_OPEN_SOCKET] = "OpenSocket",

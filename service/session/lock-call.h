@@ -36,6 +36,7 @@ typedef enum {
     LOCK_CALL_QUERY,
     LOCK_CALL_INSPECT,
     LOCK_CALL_BUCKETS,
+    LOCK_CALL_TREE, /* Introspect of the object above all buckets */
     LOCK_CALL_OBSERVABLE,
     LOCK_CALL_RESYNC,
     LOCK_CALL_OPEN_SOCKET,

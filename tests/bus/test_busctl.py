@@ -45,9 +45,12 @@ class ByHand(BusTestCase):
         """Every command of the page works as printed, in its order; `…` is anything."""
         with open(PAGE, encoding='utf-8') as file:
             blocks = re.findall(r'^```console\n(.*?)^```$', file.read(), re.MULTILINE | re.DOTALL)
-        (first, _), *commands = re.findall(r'^\$ (.*)\n((?:(?!\$ ).*\n)*)', ''.join(blocks), re.MULTILINE)
+        (first, _), (second, _), *commands = re.findall(r'^\$ (.*)\n((?:(?!\$ ).*\n)*)', ''.join(blocks), re.MULTILINE)
         self.assertEqual(first, "weblocks run --why 'page 3' printer sleep 3600 &")
-        self.client().request('printer', why='page 3')
+        self.assertEqual(second, 'weblocks run --bucket org.example.Editor document sleep 3600 &')
+        client = self.client()
+        client.request('printer', why='page 3')
+        client.request('document', bucket='org.example.Editor')
         for line, output in commands:
             with self.subTest(line):
                 done = self.run_line(line)

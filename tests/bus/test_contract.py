@@ -114,9 +114,14 @@ class Introspection(BusTestCase):
         self.assertEqual(self.children(ROOT), ['bucket'])
         self.assertEqual(self.children(bucket_path('default')), [])
 
-    def test_tree_shows_no_buckets_in_use(self):
-        client = self.client()
-        client.request('a', bucket=self.unique('bucket'))
+    def test_tree_shows_buckets_in_use(self):
+        client, bucket = self.client(), 'org.example.Tree'
+        self.assertEqual(self.children(BUCKETS), ['default'])
+        id_, _ = client.request('a', bucket=bucket)
+        client.request('a')
+        self.assertEqual(self.children(BUCKETS), ['default', 'org_2eexample_2eTree'])
+        self.assertEqual(self.children(f'{BUCKETS}/org_2eexample_2eTree'), [])
+        client.release(id_, bucket=bucket)
         self.assertEqual(self.children(BUCKETS), ['default'])
 
 

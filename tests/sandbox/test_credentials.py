@@ -15,7 +15,7 @@ import unittest.mock
 from gi.repository import Gio, GLib
 
 from buses import die_with_parent, end
-from calls import LOCKS, SERVICE, DBusError, bucket_path
+from calls import LOCKS, ROOT, SERVICE, DBusError, bucket_path
 from clustercase import BUCKET, CONFIG
 from fakebus import LATER, FakeBus
 from harness import Service, wait_for
@@ -30,6 +30,10 @@ NOT_A_PID = 0x7fffffff
 
 def u32(value):
     return GLib.Variant('u', value)
+
+
+def introspect(path):
+    return method_call(SERVICE, path, 'org.freedesktop.DBus.Introspectable', 'Introspect')
 
 
 def label(text, end_=b'\0'):
@@ -271,6 +275,17 @@ class Credentials(CredentialsCase):
         self.assertNotEqual(self.call(name, 'Request', 'x')[1], 0)
         self.assertEqual(self.bus.asked.count(name), 3)
         self.assertEqual(self.visible_clients(self.host), [name])
+
+    def test_the_tree_is_shown_to_identified_clients(self):
+        """It contains their buckets. All other objects are the same for everybody."""
+        name = self.client([LATER] + [self.credentials(os.getpid())] * 2)
+        tree = self.bus.send_as(name, introspect(f'{ROOT}/bucket'))
+        self.bus.reply_to(self.bus.send_as(name, introspect(ROOT)))
+        self.assertFalse(self.bus.has_reply(tree))
+        self.bus.reply_later(None)
+        self.assertEqual(self.bus.reply_to(tree).get_error_name(), 'org.w3.WebLocks.Error.Security')
+        tree = self.bus.send_as(name, introspect(f'{ROOT}/bucket'))
+        self.assertIn('default', unpack(self.bus.reply_to(tree))[0])
 
 
 class End(CredentialsCase):
