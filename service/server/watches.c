@@ -182,13 +182,13 @@ void
 watches_notify(Server *server, const Effect *effect, const Client *notified)
 {
     const LockManager *manager = effect->request->queue->manager;
-    const LockManager *public = NULL;
+    const LockManager *shown = NULL; /* under the public name of a private session */
 
     notify_watches(manager, effect, notified);
     if (manager->session != NULL)
-    public = lock_manager_find(manager->principal, manager->session->public_name);
-    if (public != NULL)
-        notify_watches(public, effect, NULL);
+        shown = lock_manager_find(manager->principal, manager->session->public_name);
+    if (shown != NULL)
+        notify_watches(shown, effect, NULL);
     if (manager->principal->identity.kind == PRINCIPAL_GROUP)
         notify_members(server, effect, notified);
     for (const LimitsAccount *account = &manager->principal->account; account != NULL;
