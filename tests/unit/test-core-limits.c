@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* core/core-limits, and the accounts of core/principal: each limit at its value and one beyond, and
- * sums. What is charged and discharged with which operation is in test-audit. */
+ * sums. What is charged and discharged with which operation is in test-random. */
 
 #include "tests/unit/core-fixture.h"
 
