@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* state/log: a file of frames that is changed, cut or torn at any byte is read as it was written,
- * or not at all, and never in part or as it was once; room; the spare file. Larger damage is in
- * tests/bus/test_state_damage.py. */
+ * or not at all, and never in part or as it was once; room; the spare file. With a service:
+ * tests/bus/test_state_places.py. */
 
 #include "service/state/log.h"
 

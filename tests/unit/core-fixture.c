@@ -79,17 +79,6 @@ fixture_manager(CoreFixture *fixture, char letter, const char *bucket)
     return lock_manager_get(fixture_agent(fixture, letter)->principal, bucket);
 }
 
-LockQueue *
-fixture_find_queue(CoreFixture *fixture, char letter, const char *name)
-{
-    LockManager *manager =
-        lock_manager_find(fixture_agent(fixture, letter)->principal, FIXTURE_BUCKET);
-
-    const char *found = manager != NULL ? g_hash_table_lookup(manager->queues, name) : NULL;
-
-    return found != NULL ? lock_queue_from_name(found) : NULL;
-}
-
 static const char *
 parse_option(LockOptions *options, const char *word)
 {
@@ -98,18 +87,10 @@ parse_option(LockOptions *options, const char *word)
     value = value != NULL ? value + 1 : word;
     if (g_str_equal(word, "shared"))
         options->mode = LOCK_MODE_SHARED;
-    else if (g_str_equal(word, "ifAvailable"))
-        options->if_available = TRUE;
     else if (g_str_equal(word, "steal"))
         options->steal = TRUE;
-    else if (g_str_equal(word, "signal"))
-        options->signal = TRUE;
     else if (g_str_has_prefix(word, "timeout="))
         options->timeout_ms = (guint32)g_ascii_strtoull(value, NULL, 10);
-    else if (g_str_has_prefix(word, "key="))
-        options->key = g_ascii_strtoull(value, NULL, 10);
-    else if (g_str_has_prefix(word, "why="))
-        options->why = value;
     else if (g_str_has_prefix(word, "bucket="))
         return value;
     else
@@ -117,16 +98,14 @@ parse_option(LockOptions *options, const char *word)
     return NULL;
 }
 
-LockResult
-fixture_try(
-    CoreFixture *fixture, char letter, const char *name, const char *options_text, guint64 *out_id)
+guint64
+fixture_request(CoreFixture *fixture, char letter, const char *name, const char *options_text)
 {
     g_auto(GStrv) words = g_strsplit(options_text, " ", -1);
     g_autoptr(LockManager) manager = NULL;
     LockOptions options = {.why = ""};
     const char *bucket = FIXTURE_BUCKET;
     LockRequest *request = NULL;
-    LockResult result;
 
     for (guint i = 0; words[i] != NULL; i++) {
         const char *given = parse_option(&options, words[i]);
@@ -134,22 +113,11 @@ fixture_try(
         bucket = given != NULL ? given : bucket;
     }
     manager = fixture_manager(fixture, letter, bucket);
-    result =
-        lock_manager_request(manager, fixture_agent(fixture, letter), name, &options, &request);
-    g_assert_cmpint(result == LOCK_RESULT_OK, ==, request != NULL);
-    if (out_id != NULL)
-        *out_id = request != NULL ? request->id : 0;
-    return result;
-}
-
-guint64
-fixture_request(CoreFixture *fixture, char letter, const char *name, const char *options)
-{
-    guint64 id;
-
-    g_assert_cmpint(fixture_try(fixture, letter, name, options, &id), ==, LOCK_RESULT_OK);
-    g_assert_cmpuint(id, !=, 0);
-    return id;
+    g_assert_cmpint(
+        lock_manager_request(manager, fixture_agent(fixture, letter), name, &options, &request), ==,
+        LOCK_RESULT_OK);
+    g_assert_cmpuint(request->id, !=, 0);
+    return request->id;
 }
 
 LockRequest *
@@ -173,14 +141,6 @@ LockResult
 fixture_release(CoreFixture *fixture, char letter, guint64 id)
 {
     return fixture_release_in(fixture, letter, FIXTURE_BUCKET, id);
-}
-
-gboolean
-fixture_abort_in(CoreFixture *fixture, char letter, const char *bucket, guint64 id)
-{
-    g_autoptr(LockManager) manager = fixture_manager(fixture, letter, bucket);
-
-    return lock_manager_abort(manager, fixture_agent(fixture, letter), id);
 }
 
 void
@@ -213,29 +173,6 @@ fixture_take_effects(CoreFixture *fixture)
     }
     effects_clear(effects);
     return g_string_free(text, FALSE);
-}
-
-static void
-describe_request(const LockRequest *request, gpointer data)
-{
-    GString *text = data;
-
-    g_string_append_printf(text, "%s%s %c %s%" G_GUINT64_FORMAT, text->len > 0 ? ", " : "",
-                           request->queue->name, request->mode == LOCK_MODE_SHARED ? 'S' : 'X',
-                           request->agent->client_id, request->id);
-}
-
-char *
-fixture_describe(CoreFixture *fixture, char letter, const char *bucket)
-{
-    g_autoptr(GString) held = g_string_new(NULL);
-    g_autoptr(GString) pending = g_string_new(NULL);
-    g_autoptr(LockManager) manager = fixture_manager(fixture, letter, bucket);
-
-    lock_manager_snapshot(manager, LOCK_REQUEST_HELD, describe_request, held);
-    lock_manager_snapshot(manager, LOCK_REQUEST_PENDING, describe_request, pending);
-    return g_strdup_printf("%s | %s", held->len > 0 ? held->str : "-",
-                           pending->len > 0 ? pending->str : "-");
 }
 
 guint

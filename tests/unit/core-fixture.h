@@ -6,9 +6,8 @@
  *
  * A, B, C and D have one principal (uid 1000), E is a sandboxed application of the same user, F is
  * another user (uid 2000). A request is written `A1`: its agent's letter and its id. Options are
- * words: "shared ifAvailable steal signal timeout=MS key=N why=TEXT bucket=NAME"; the bucket
- * defaults to "default". Like the server, an operation holds a reference to the manager only while
- * it runs.
+ * words: "shared steal timeout=MS bucket=NAME"; the bucket defaults to "default". Like the server,
+ * an operation holds a reference to the manager only while it runs.
  */
 
 #pragma once
@@ -51,21 +50,14 @@ void fixture_terminate(CoreFixture *fixture, char letter);
 /* A reference, as from lock_manager_get(). */
 LockManager *fixture_manager(CoreFixture *fixture, char letter, const char *bucket);
 
-/* Borrowed; NULL if no queue has this name, or the bucket doesn't exist. */
-LockQueue *fixture_find_queue(CoreFixture *fixture, char letter, const char *name);
-
-/* The first asserts success and returns the id. The second returns the result; *out_id, if it is
- * not NULL, is the id or 0. */
+/* Asserts success, and returns the id. */
 guint64 fixture_request(CoreFixture *, char letter, const char *name, const char *options);
-LockResult
-fixture_try(CoreFixture *, char letter, const char *name, const char *options, guint64 *out_id);
 
 /* The live request of that id. */
 LockRequest *fixture_find(const CoreFixture *fixture, char letter, guint64 id);
 
 LockResult fixture_release(CoreFixture *fixture, char letter, guint64 id);
 LockResult fixture_release_in(CoreFixture *fixture, char letter, const char *bucket, guint64 id);
-gboolean fixture_abort_in(CoreFixture *fixture, char letter, const char *bucket, guint64 id);
 
 /* The first only moves the monotonic clock; the second also expires the requests that are then due.
  * */
@@ -75,9 +67,6 @@ void fixture_expire_after_ms(CoreFixture *fixture, gint64 ms);
 /* "granted A1, stolen B2": the effects since the last call; clears them. */
 char *fixture_take_effects(CoreFixture *fixture);
 
-/* "n S A1, n S B1 | n X C1": the held locks, then the pending requests. */
-char *fixture_describe(CoreFixture *fixture, char letter, const char *bucket);
-
 #define assert_effects(fixture, expected)                          \
     G_STMT_START                                                   \
     {                                                              \
@@ -85,16 +74,6 @@ char *fixture_describe(CoreFixture *fixture, char letter, const char *bucket);
         g_assert_cmpstr(effects_, ==, expected);                   \
     }                                                              \
     G_STMT_END
-
-#define assert_state_of(fixture, letter, bucket, expected)                   \
-    G_STMT_START                                                             \
-    {                                                                        \
-        g_autofree char *state_ = fixture_describe(fixture, letter, bucket); \
-        g_assert_cmpstr(state_, ==, expected);                               \
-    }                                                                        \
-    G_STMT_END
-
-#define assert_state(fixture, expected) assert_state_of(fixture, 'A', FIXTURE_BUCKET, expected)
 
 /* Returns this number, or a twentieth of it if WEBLOCKS_TEST_SLOW is set in the environment. */
 guint fixture_get_size(guint full);

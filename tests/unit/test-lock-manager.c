@@ -1,10 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* core/lock-manager: ids, tokens, and that nothing remains of names that are no longer used. The
- * algorithms are in test-random and ../spec/cases.txt. */
-
-#include <malloc.h>
+/* core/lock-manager: ids and tokens. The algorithms are in test-random and ../spec/cases.txt, that
+ * nothing remains of names that are no longer used in ../bus/test_memory.py. */
 
 #include "tests/unit/core-fixture.h"
 
@@ -80,33 +78,6 @@ test_tokens_per_bucket(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(take_token(f, 'B', ""), ==, first + 2);
 }
 
-/* ---- memory */
-
-/* After many names, no more memory is in use than before. */
-static void
-test_many_names_at_once(CoreFixture *f, gconstpointer data)
-{
-    struct mallinfo2 before, after;
-    guint n_names = fixture_get_size(100000);
-    char name[32];
-
-    f->user_agent.limits.max[LIMIT_REQUESTS_PER_CLIENT] = G_MAXINT32;
-    f->user_agent.limits.max[LIMIT_REQUESTS_PER_UID] = G_MAXINT32;
-    f->user_agent.limits.max[LIMIT_REQUESTS_TOTAL] = G_MAXINT32;
-    before = mallinfo2();
-    for (guint i = 0; i < n_names; i++) {
-        g_snprintf(name, sizeof name, "name-%u", i);
-        fixture_request(f, 'A', name, "");
-    }
-    effects_clear(&f->user_agent.effects);
-    for (guint64 id = 1; id <= n_names; id++)
-        fixture_release(f, 'A', id);
-    effects_clear(&f->user_agent.effects);
-    after = mallinfo2();
-    g_test_message("in use: %zu bytes before, %zu after", before.uordblks, after.uordblks);
-    g_assert_cmpuint(after.uordblks, <, before.uordblks + 100000);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -114,6 +85,5 @@ main(int argc, char **argv)
     FIXTURE_TEST("/lock-manager/ids-are-64-bits", test_ids_are_64_bits);
     FIXTURE_TEST("/lock-manager/tokens-grow", test_tokens_grow);
     FIXTURE_TEST("/lock-manager/tokens-per-bucket", test_tokens_per_bucket);
-    FIXTURE_TEST("/lock-manager/many-names-at-once", test_many_names_at_once);
     return g_test_run();
 }

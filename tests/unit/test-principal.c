@@ -77,94 +77,6 @@ test_injective(void)
     user_agent_fini(&user_agent);
 }
 
-/* ---- what others do is not visible in ids and tokens */
-
-/* Other clients request and release locks and terminate: of another user, and sandboxed of the same
- * user. At most one operation per microsecond, which is more than is possible over D-Bus. */
-static void
-load(CoreFixture *f, guint round)
-{
-    for (guint i = 0; i < round % 7 * 50; i++) {
-        char letter = i % 3 == 0 ? 'F' : 'E';
-
-        user_agent_set_time(&f->user_agent, f->user_agent.now_us + 1, f->user_agent.realtime_us);
-        if (i % 50 == 49) {
-            fixture_terminate(f, letter);
-            effects_clear(&f->user_agent.effects);
-            g_assert_cmpint(fixture_new_agent(f, letter), ==, LOCK_RESULT_OK);
-        } else {
-            fixture_request(f, letter, "n", i % 2 == 0 ? "" : "steal bucket=other");
-        }
-    }
-}
-
-/* "id token sequence" of A's requests, in a bucket that stays and one that is freed each time, with
- * a clock that stands still, advances, and is set back. */
-typedef enum {
-    ALONE,
-    WITH_OTHERS,
-    OBSERVED, /* references keep the managers, as a watch does */
-} Company;
-
-static char *
-collect(Company company)
-{
-    GString *text = g_string_new(NULL);
-    CoreFixture fixture = {0};
-    CoreFixture *f = &fixture;
-    LockManager *observed[2] = {NULL};
-
-    fixture_set_up(f, NULL);
-    if (company == OBSERVED) {
-        observed[0] = fixture_manager(f, 'A', FIXTURE_BUCKET);
-        observed[1] = fixture_manager(f, 'A', "kept");
-    }
-    fixture_request(f, 'A', "kept", "bucket=kept");
-    for (guint round = 0; round < 50; round++) {
-        static const char *const options[] = {"", "steal bucket=kept", "shared bucket=kept"};
-        gint64 before_us = f->user_agent.now_us;
-        gint64 realtime_us = f->user_agent.realtime_us + (round % 3 == 0 ? -5000000 : 2000);
-
-        if (company == WITH_OTHERS)
-            load(f, round);
-        user_agent_set_time(&f->user_agent, before_us + 1000, realtime_us);
-        for (guint i = 0; i < G_N_ELEMENTS(options); i++) {
-            guint64 id = fixture_request(f, 'A', "n", options[i]);
-
-            g_string_append_printf(
-                text, "%" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT "\n", id,
-                fixture_find(f, 'A', id)->token, fixture_find(f, 'A', id)->sequence);
-            if (i == 0)
-                fixture_release(f, 'A', id);
-            else if (i == 2)
-                fixture_abort_in(f, 'A', "kept", id);
-        }
-        effects_clear(&f->user_agent.effects);
-    }
-    for (guint i = 0; i < G_N_ELEMENTS(observed); i++)
-        g_clear_pointer(&observed[i], lock_manager_unref);
-    fixture_tear_down(f, NULL);
-    return g_string_free(text, FALSE);
-}
-
-static void
-test_tokens_of_others(void)
-{
-    g_autofree char *alone = collect(ALONE);
-    g_autofree char *with_others = collect(WITH_OTHERS);
-
-    g_assert_cmpstr(with_others, ==, alone);
-}
-
-static void
-test_tokens_of_observed(void)
-{
-    g_autofree char *alone = collect(ALONE);
-    g_autofree char *observed = collect(OBSERVED);
-
-    g_assert_cmpstr(observed, ==, alone);
-}
-
 /* Which principal may observe which. */
 static void
 test_scope(CoreFixture *f, gconstpointer data)
@@ -196,7 +108,8 @@ test_scope(CoreFixture *f, gconstpointer data)
         principal_unref(principals[i]);
 }
 
-/* Also if they are faster than the clock, as long as they are connected. */
+/* What others do is not visible in tokens, also if they are faster than the clock, as long as they
+ * are connected. */
 static void
 test_tokens_of_quick_others(CoreFixture *f, gconstpointer data)
 {
@@ -223,8 +136,6 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/principal/injective", test_injective);
-    g_test_add_func("/principal/tokens-of-others", test_tokens_of_others);
-    g_test_add_func("/principal/tokens-of-observed", test_tokens_of_observed);
     FIXTURE_TEST("/principal/scope", test_scope);
     FIXTURE_TEST("/principal/tokens-of-quick-others", test_tokens_of_quick_others);
     return g_test_run();

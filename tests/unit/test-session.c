@@ -1,9 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* session: deferred calls and their limits, and the order of a turn. */
-
-#include <string.h>
+/* session: deferred calls and their limits, and the order of a turn. Copies of calls are in
+ * ../fuzz/fuzz-decoder.c. */
 
 #include "service/core/principal.h"
 #include "service/session/client.h"
@@ -55,49 +54,6 @@ make_request(const char *name)
         .name = name,
         .options = {.why = "why", .timeout_ms = 5, .key = 9},
     };
-}
-
-/* A copy has the same contents and doesn't refer to memory of the original. */
-static void
-test_copy(Fixture *f, gconstpointer data)
-{
-    g_autofree char *name = g_strdup("name");
-    const Limits *limits = &f->server.user_agent.limits;
-    LockCall call = make_request(name);
-    LockCall *copy;
-
-    call.refusal_text = g_strdup("refused");
-    copy = lock_call_copy(&call, limits);
-    memset(name, 'x', 4);
-    lock_call_clear(&call);
-    g_assert_cmpint(copy->kind, ==, LOCK_CALL_REQUEST);
-    g_assert_cmpuint(copy->serial, ==, 7);
-    g_assert_cmpstr(copy->bucket, ==, "bucket");
-    g_assert_cmpstr(copy->name, ==, "name");
-    g_assert_cmpstr(copy->options.why, ==, "why");
-    g_assert_cmpuint(copy->options.key, ==, 9);
-    g_assert_null(copy->filter.name);
-    g_assert_cmpstr(copy->refusal_text, ==, "refused");
-    g_assert_cmpuint(copy->n_bytes, >=, sizeof *copy);
-    g_assert_cmpuint(copy->n_bytes, <, sizeof *copy + 100);
-    lock_call_free(copy);
-}
-
-/* One byte beyond the limit is enough to be refused. */
-static void
-test_copy_is_cut(Fixture *f, gconstpointer data)
-{
-    const Limits *limits = &f->server.user_agent.limits;
-    g_autofree char *name = g_strnfill(1 << 20, 'n');
-    LockCall call = make_request(name);
-    LockCall *copy;
-
-    call.options.why = name;
-    copy = lock_call_copy(&call, limits);
-    g_assert_cmpuint(strlen(copy->name), ==, limits->max[LIMIT_NAME_BYTES] + 1);
-    g_assert_cmpuint(strlen(copy->options.why), ==, limits->max[LIMIT_WHY_BYTES] + 1);
-    g_assert_cmpuint(copy->n_bytes, <, 2048);
-    lock_call_free(copy);
 }
 
 static void
@@ -266,8 +222,6 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    TEST("/session/copy", test_copy);
-    TEST("/session/copy-is-cut", test_copy_is_cut);
     TEST("/session/queue", test_queue);
     TEST("/session/queue-is-counted", test_queue_is_counted);
     TEST("/session/greatest", test_greatest);
