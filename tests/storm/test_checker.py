@@ -11,6 +11,8 @@ one ends with `lock N`.
     A request N [shared] [if] [steal] [timeout MS]   A enter N TOKEN   A end N OUTCOME
     A abort N   A leave N   A release N [OUTCOME]    A lost N OUTCOME   A sent N
     A oracle N OUTCOME   A fence N OUTCOME HIGHEST   A exit
+    A gets N TOKEN [...]: request, and enter a millisecond later   A gives N: leave and release
+    A takes N TOKEN: enter, leave and release                      S restart: service-kill, -dead and -ready
     A query Q   A row Q CLIENT held|pending [shared] [token T] [position P]   A rows Q [OUTCOME]
     S kill A   S reaped A   S stop A   S continue A   S unsettled A   S barrier SINCE   S bus N
     S service-kill   S service-dead   S service-ready   S left WHAT NUMBER RIGHT   S storm-end
@@ -37,12 +39,15 @@ WRITERS = 'SABCDEF'
 UP = '0 S service-ready; '
 CLUSTER = 'cluster; ' + UP
 # A's host is cut off, and A loses the lock.
-A_CUT_OFF = CLUSTER + ('1 A request 1; 2 A enter 1 10; 3 S fault 1 1 loses partition; 4 S fault 2 1 cut-off; '
+A_CUT_OFF = CLUSTER + ('1 A gets 1 10; 3 S fault 1 1 loses partition; 4 S fault 2 1 cut-off; '
                        '5 C request 1; 5000 A lost 1 gone; ')
 # A waits behind B, is listed as waiting, and is granted.
-A_BEHIND_B = UP + ('1 B request 1; 2 B enter 1 10; 3 A request 1; 4 A query 1; 4 A row 1 B held token 10; '
+A_BEHIND_B = UP + ('1 B gets 1 10; 3 A request 1; 4 A query 1; 4 A row 1 B held token 10; '
                    '4 A row 1 A pending position 1; 5 A rows 1; ')
 
+# What follows at intervals of a millisecond.
+PHRASES = {'gets': ('request', 'enter'), 'gives': ('leave', 'release'), 'takes': ('enter', 'leave', 'release'),
+           'restart': ('service-kill', 'service-dead', 'service-ready')}
 # The fields that follow the kind.
 FIELDS = {
     'enter': 'request token', 'fence': 'request outcome detail', 'row': 'request subject',
@@ -58,447 +63,349 @@ PAIRS = {'timeout': 'detail', 'token': 'token', 'position': 'position', 'lock': 
 # The name, the violated checks, the history.
 CASES = [
     # exclusion
-    ('exclusion/one-after-the-other', '',
-     UP + '1 A request 1; 2 A enter 1 10; 3 A leave 1; 4 A release 1; 1 B request 1; 5 B enter 1 11; '
-     '6 B leave 1; 7 B release 1'),
+    ('exclusion/one-after-the-other', '', UP + '1 A gets 1 10; 3 A gives 1; 1 B request 1; 5 B takes 1 11'),
     ('exclusion/two-inside', 'exclusion',
-     UP + '1 A request 1; 2 A enter 1 10; 5 A leave 1; 1 B request 1; 4 B enter 1 11; 6 B leave 1; '
-     '7 A release 1; 7 B release 1'),
+     UP + '1 A gets 1 10; 5 A leave 1; 1 B request 1; 4 B enter 1 11; 6 B leave 1; 7 A release 1; '
+     '7 B release 1'),
     ('exclusion/shared-beside-shared', '',
-     UP + '1 A request 1 shared; 2 A enter 1 10; 5 A leave 1; 6 A release 1; 1 B request 1 shared; '
-     '4 B enter 1 11; 6 B leave 1; 7 B release 1'),
+     UP + '1 A gets 1 10 shared; 5 A gives 1; 1 B request 1 shared; 4 B enter 1 11; 6 B gives 1'),
     ('exclusion/shared-beside-exclusive', 'exclusion',
-     UP + '1 A request 1 shared; 2 A enter 1 10; 5 A leave 1; 6 A release 1; 1 B request 1; 4 B enter 1 11; '
-     '6 B leave 1; 7 B release 1'),
+     UP + '1 A gets 1 10 shared; 5 A gives 1; 1 B request 1; 4 B enter 1 11; 6 B gives 1'),
     ('exclusion/long-one-below-short-one', 'exclusion',
-     UP + '1 A request 1 shared; 2 A enter 1 10; 90 A leave 1; 91 A release 1; 1 B request 1 shared; '
-     '3 B enter 1 11; 4 B leave 1; 5 B release 1; 1 C request 1; 50 C enter 1 12; 51 C leave 1; '
-     '52 C release 1'),
+     UP + '1 A gets 1 10 shared; 90 A gives 1; 1 B request 1 shared; 3 B takes 1 11; 1 C request 1; '
+     '50 C takes 1 12'),
     ('exclusion/other-name', '',
-     UP + '1 A request 1; 2 A enter 1 10; 5 A leave 1; 7 A release 1; 1 B request 1 lock 2; '
-     '4 B enter 1 11 lock 2; 6 B leave 1 lock 2; 7 B release 1 lock 2'),
+     UP + '1 A gets 1 10; 5 A leave 1; 7 A release 1; 1 B request 1 lock 2; 4 B enter 1 11 lock 2; '
+     '6 B leave 1 lock 2; 7 B release 1 lock 2'),
     ('exclusion/other-principal', '',
-     UP + '1 A request 1; 2 A enter 1 10; 5 A leave 1; 7 A release 1; 1 E request 1; 4 E enter 1 10; '
-     '6 E leave 1; 7 E release 1'),
+     UP + '1 A gets 1 10; 5 A leave 1; 7 A release 1; 1 E request 1; 4 E enter 1 10; 6 E gives 1'),
     ('exclusion/killed-inside', '',
-     UP + '1 A request 1; 2 A enter 1 10; 3 S kill A; 5 S reaped A; 1 B request 1; 4 B enter 1 11; '
-     '6 B leave 1; 7 B release 1'),
+     UP + '1 A gets 1 10; 3 S kill A; 5 S reaped A; 1 B request 1; 4 B enter 1 11; 6 B gives 1'),
     ('exclusion/before-the-kill', 'exclusion',
-     UP + '1 A request 1; 2 A enter 1 10; 5 S kill A; 6 S reaped A; 1 B request 1; 4 B enter 1 11; '
-     '6 B leave 1; 7 B release 1'),
+     UP + '1 A gets 1 10; 5 S kill A; 6 S reaped A; 1 B request 1; 4 B enter 1 11; 6 B gives 1'),
     ('exclusion/by-the-answer', 'exclusion',
-     UP + '1 A request 1; 2 A enter 1 10; 1 B request 1; 3 A query 1; 3 A row 1 A held token 10; '
-     '3 A row 1 B held token 11; 4 A rows 1; 5 A leave 1; 6 A release 1; 7 B enter 1 11; 8 B leave 1; '
-     '9 B release 1'),
+     UP + '1 A gets 1 10; 1 B request 1; 3 A query 1; 3 A row 1 A held token 10; 3 A row 1 B held token 11; '
+     '4 A rows 1; 5 A gives 1; 7 B takes 1 11'),
     ('exclusion/after-the-service', 'exclusion fifo',
-     UP + '1 A request 1; 2 A enter 1 10; 3 S service-kill; 4 S service-dead; 5 S service-ready; '
-     '6 B request 1; 7 B enter 1 20; 8 B leave 1; 9 A leave 1; 9 A release 1; 9 B release 1'),
+     UP + '1 A gets 1 10; 3 S restart; 6 B gets 1 20; 8 B leave 1; 9 A leave 1; 9 A release 1; 9 B release 1'),
 
     # steals
     ('steal/beside-the-stolen', '',
-     UP + '1 A request 1; 2 A enter 1 10; 9 A leave 1; 9 A release 1 stolen; 3 B request 1 steal; '
-     '4 B enter 1 11; 6 B leave 1; 7 B release 1'),
+     UP + '1 A gets 1 10; 9 A leave 1; 9 A release 1 stolen; 3 B gets 1 11 steal; 6 B gives 1'),
     ('steal/no-answer-yet', '',
-     UP + '1 A request 1; 2 A enter 1 10; 9 A leave 1; 9 A release 1 stolen; 3 B request 1 steal; '
-     '4 C request 1; 5 S kill B; 6 C enter 1 12; 7 C leave 1; 8 C release 1'),
+     UP + '1 A gets 1 10; 9 A leave 1; 9 A release 1 stolen; 3 B request 1 steal; 4 C request 1; 5 S kill B; '
+     '6 C takes 1 12'),
     ('steal/before-the-steal', 'exclusion',
-     UP + '1 A request 1; 2 A enter 1 10; 9 A leave 1; 9 A release 1 stolen; 1 C request 1; 3 C enter 1 12; '
-     '5 C leave 1; 6 C release 1; 7 B request 1 steal; 8 B enter 1 13; 8 B leave 1; 9 B release 1'),
+     UP + '1 A gets 1 10; 9 A leave 1; 9 A release 1 stolen; 1 C request 1; 3 C enter 1 12; 5 C gives 1; '
+     '7 B gets 1 13 steal; 8 B gives 1'),
     ('steal/was-before', 'exclusion fifo',
-     UP + '1 B request 1 steal; 2 B enter 1 9; 3 B leave 1; 4 B release 1; 1 A request 1; 5 A enter 1 10; '
-     '9 A leave 1; 9 A release 1; 6 C request 1; 7 C enter 1 12; 8 C leave 1; 9 C release 1'),
-    ('steal/in-no-run-of-steals', 'not-lost',
-     UP + '1 A request 1; 2 A enter 1 10; 3 A lost 1 stolen; 4 A leave 1; 5 A release 1'),
+     UP + '1 B gets 1 9 steal; 3 B gives 1; 1 A request 1; 5 A enter 1 10; 9 A leave 1; 9 A release 1; '
+     '6 C gets 1 12; 8 C gives 1'),
+    ('steal/in-no-run-of-steals', 'not-lost', UP + '1 A gets 1 10; 3 A lost 1 stolen; 4 A gives 1'),
     ('steal/lost-before-it', 'not-lost answered',
-     UP + '1 A request 1; 2 A enter 1 10; 3 A lost 1 stolen; 4 A leave 1; 5 A release 1 stolen; '
-     '5 B request 1 steal; 6 B enter 1 11; 7 B leave 1; 8 B release 1'),
+     UP + '1 A gets 1 10; 3 A lost 1 stolen; 4 A leave 1; 5 A release 1 stolen; 5 B gets 1 11 steal; '
+     '7 B gives 1'),
     ('steal/lost-while-it-was-released', '',
-     UP + '1 A request 1; 2 A enter 1 10; 3 A leave 1; 4 B request 1 steal; 5 B enter 1 11; '
-     '6 A release 1 stolen; 7 B leave 1; 8 B release 1'),
+     UP + '1 A gets 1 10; 3 A leave 1; 4 B gets 1 11 steal; 6 A release 1 stolen; 7 B gives 1'),
     ('steal/forgotten-by-the-service', '',
-     UP + '1 A request 1; 2 A enter 1 10; 3 B request 1 steal; 4 B enter 1 11; 5 S service-kill; '
-     '6 S service-dead; 7 S service-ready; 8 A lost 1 gone; 9 A leave 1; 9 A release 1 unreachable; '
-     '9 B leave 1; 9 B release 1'),
+     UP + '1 A gets 1 10; 3 B gets 1 11 steal; 5 S restart; 8 A lost 1 gone; 9 A leave 1; '
+     '9 A release 1 unreachable; 9 B leave 1; 9 B release 1'),
     ('steal/granted-stolen-and-asked-anew', '',
-     A_BEHIND_B + '6 B leave 1; 7 B release 1; 8 C query 1; 8 C row 1 A held token 11; 9 C rows 1; '
-     '9 S service-kill; 9 S service-dead; 9 S service-ready; 10 D request 1 steal; 11 D enter 1 12; '
-     '12 C request 1; 13 D leave 1; 14 D release 1; 15 C enter 1 13; 16 C leave 1; 17 C release 1; '
-     '18 A enter 1 14; 19 A leave 1; 20 A release 1'),
+     A_BEHIND_B + '6 B gives 1; 8 C query 1; 8 C row 1 A held token 11; 9 C rows 1; 9 S service-kill; '
+     '9 S service-dead; 9 S service-ready; 10 D gets 1 12 steal; 12 C request 1; 13 D gives 1; '
+     '15 C takes 1 13; 18 A takes 1 14'),
     ('steal/granted-stolen-asked-anew-and-timed-out', '',
-     UP + '1 B request 1; 2 B enter 1 10; 3 A request 1 timeout 50; 4 B leave 1; 5 B release 1; 6 C query 1; '
-     '6 C row 1 A held token 11; 7 C rows 1; 8 D request 1 steal; 9 D enter 1 12; 10 S service-kill; '
-     '10 S service-dead; 10 S service-ready; 60 A end 1 timeout; 61 D leave 1; 62 D release 1'),
+     UP + '1 B gets 1 10; 3 A request 1 timeout 50; 4 B gives 1; 6 C query 1; 6 C row 1 A held token 11; '
+     '7 C rows 1; 8 D gets 1 12 steal; 10 S service-kill; 10 S service-dead; 10 S service-ready; '
+     '60 A end 1 timeout; 61 D gives 1'),
     ('steal/granted-unnoticed-and-stolen', '',
-     UP + '1 B request 1; 2 B enter 1 10; 3 A request 1; 4 B leave 1; 5 B release 1; 6 C query 1; '
-     '6 C row 1 A held token 11; 7 C rows 1; 8 S service-kill; 8 S service-dead; 8 S service-ready; '
-     '9 D request 1 steal; 10 D enter 1 12; 11 A end 1 stolen; 12 D leave 1; 13 D release 1'),
-    ('steal/notified-while-pending', 'answered',
-     UP + '1 A request 1; 2 A end 1 stolen'),
-    ('steal/lost-to-it', '',
-     UP + '1 A request 1; 2 A enter 1 10; 3 B request 1 steal; 4 A lost 1 stolen; 5 B enter 1 11; '
-     '6 B leave 1; 7 B release 1'),
+     UP + '1 B gets 1 10; 3 A request 1; 4 B gives 1; 6 C query 1; 6 C row 1 A held token 11; 7 C rows 1; '
+     '8 S service-kill; 8 S service-dead; 8 S service-ready; 9 D gets 1 12 steal; 11 A end 1 stolen; '
+     '12 D gives 1'),
+    ('steal/notified-while-pending', 'answered', UP + '1 A request 1; 2 A end 1 stolen'),
+    ('steal/lost-to-it', '', UP + '1 A gets 1 10; 3 B request 1 steal; 4 A lost 1 stolen; 5 B takes 1 11'),
 
     # tokens
-    ('tokens/same-twice', 'tokens',
-     UP + '1 A request 1; 2 A enter 1 10; 3 A leave 1; 4 A release 1; 1 B request 1; 5 B enter 1 10; '
-     '6 B leave 1; 7 B release 1'),
-    ('tokens/smaller', 'tokens',
-     UP + '1 A request 1; 2 A enter 1 10; 3 A leave 1; 4 A release 1; 1 B request 1; 5 B enter 1 9; '
-     '6 B leave 1; 7 B release 1'),
+    ('tokens/same-twice', 'tokens', UP + '1 A gets 1 10; 3 A gives 1; 1 B request 1; 5 B takes 1 10'),
+    ('tokens/smaller', 'tokens', UP + '1 A gets 1 10; 3 A gives 1; 1 B request 1; 5 B takes 1 9'),
     ('tokens/smaller-after-the-service', 'tokens fifo',
-     UP + '1 A request 1; 2 A enter 1 10; 3 A leave 1; 4 A release 1; 5 S service-kill; 6 S service-dead; '
-     '7 S service-ready; 8 B request 1; 9 B enter 1 1; 10 B leave 1; 11 B release 1'),
+     UP + '1 A gets 1 10; 3 A gives 1; 5 S restart; 8 B gets 1 1; 10 B gives 1'),
     ('tokens/shared-in-any-order', '',
-     UP + '1 A request 1 shared; 2 A enter 1 11; 5 A leave 1; 6 A release 1; 1 B request 1 shared; '
-     '3 B enter 1 10; 6 B leave 1; 7 B release 1'),
-    ('tokens/jump', '',
-     UP + '1 A request 1; 2 A enter 1 10; 3 A leave 1; 4 A release 1; 5 B request 1; '
-     '6 B enter 1 9999999999999; 7 B leave 1; 8 B release 1'),
+     UP + '1 A gets 1 11 shared; 5 A gives 1; 1 B request 1 shared; 3 B enter 1 10; 6 B gives 1'),
+    ('tokens/jump', '', UP + '1 A gets 1 10; 3 A gives 1; 5 B gets 1 9999999999999; 7 B gives 1'),
 
     # fifo
-    ('fifo/in-turn', '',
-     A_BEHIND_B + '6 C request 1; 7 B leave 1; 8 B release 1; 9 A enter 1 11; 10 A leave 1; 11 A release 1; '
-     '12 C enter 1 12; 13 C leave 1; 14 C release 1'),
-    ('fifo/overtaken', 'fifo',
-     A_BEHIND_B + '6 C request 1; 7 B leave 1; 8 B release 1; 9 C enter 1 11; 10 C leave 1; 11 C release 1; '
-     '12 A enter 1 12; 13 A leave 1; 14 A release 1'),
+    ('fifo/in-turn', '', A_BEHIND_B + '6 C request 1; 7 B gives 1; 9 A takes 1 11; 12 C takes 1 12'),
+    ('fifo/overtaken', 'fifo', A_BEHIND_B + '6 C request 1; 7 B gives 1; 9 C takes 1 11; 12 A takes 1 12'),
     ('fifo/overtaken-and-killed', 'fifo',
-     A_BEHIND_B + '6 C request 1; 7 B leave 1; 8 B release 1; 9 C enter 1 11; 10 C leave 1; 11 C release 1; '
-     '12 S kill A; 13 S reaped A'),
+     A_BEHIND_B + '6 C request 1; 7 B gives 1; 9 C takes 1 11; 12 S kill A; 13 S reaped A'),
     ('fifo/asked-at-the-same-time', '',
-     UP + '1 B request 1; 2 B enter 1 10; 3 A request 1; 4 C request 1; 7 B leave 1; 8 B release 1; '
-     '9 C enter 1 11; 10 C leave 1; 11 C release 1; 12 A enter 1 12; 13 A leave 1; 14 A release 1'),
+     UP + '1 B gets 1 10; 3 A request 1; 4 C request 1; 7 B gives 1; 9 C takes 1 11; 12 A takes 1 12'),
     ('fifo/aborted-in-time', '',
-     A_BEHIND_B + '6 C request 1; 7 B leave 1; 7 A abort 1; 7 A end 1 cancelled; 8 B release 1; '
-     '9 C enter 1 11; 10 C leave 1; 11 C release 1'),
+     A_BEHIND_B + '6 C request 1; 7 B leave 1; 7 A abort 1; 7 A end 1 cancelled; 8 B release 1; 9 C takes 1 11'),
     ('fifo/killed-in-time', '',
-     A_BEHIND_B + '6 C request 1; 7 B leave 1; 7 S kill A; 8 B release 1; 9 C enter 1 11; 10 C leave 1; '
-     '11 C release 1; 12 S reaped A'),
+     A_BEHIND_B + '6 C request 1; 7 B leave 1; 7 S kill A; 8 B release 1; 9 C takes 1 11; 12 S reaped A'),
     ('fifo/may-have-timed-out', '',
-     UP + '1 B request 1; 2 B enter 1 10; 3 A request 1 timeout 20; 4 A query 1; 4 A row 1 B held token 10; '
-     '4 A row 1 A pending position 1; 5 A rows 1; 6 C request 1; 24 B leave 1; 25 B release 1; '
-     '26 C enter 1 11; 27 C leave 1; 28 C release 1; 29 A end 1 timeout'),
+     UP + '1 B gets 1 10; 3 A request 1 timeout 20; 4 A query 1; 4 A row 1 B held token 10; '
+     '4 A row 1 A pending position 1; 5 A rows 1; 6 C request 1; 24 B gives 1; 26 C takes 1 11; '
+     '29 A end 1 timeout'),
     ('fifo/timed-out-and-not-notified', '',
-     UP + '1 B request 1; 2 B enter 1 10; 3 A request 1 timeout 20; 4 A query 1; 4 A row 1 B held token 10; '
-     '4 A row 1 A pending position 1; 5 A rows 1; 24 S service-kill; 25 S service-dead; 26 S service-ready; '
-     '27 C request 1; 28 D query 1; 28 D row 1 B held token 10; 28 D row 1 C pending position 1; '
-     '28 D row 1 A pending position 2; 29 D rows 1; 30 A end 1 timeout; 31 B leave 1; 32 B release 1; '
-     '33 C enter 1 11; 34 C leave 1; 35 C release 1'),
+     UP + '1 B gets 1 10; 3 A request 1 timeout 20; 4 A query 1; 4 A row 1 B held token 10; '
+     '4 A row 1 A pending position 1; 5 A rows 1; 24 S restart; 27 C request 1; 28 D query 1; '
+     '28 D row 1 B held token 10; 28 D row 1 C pending position 1; 28 D row 1 A pending position 2; '
+     '29 D rows 1; 30 A end 1 timeout; 31 B gives 1; 33 C takes 1 11'),
     ('fifo/stolen-goes-first', '',
-     A_BEHIND_B + '6 C request 1 steal; 7 C enter 1 11; 8 B lost 1 stolen; 9 C leave 1; 10 C release 1; '
-     '11 A enter 1 12; 12 A leave 1; 13 A release 1'),
+     A_BEHIND_B + '6 C gets 1 11 steal; 8 B lost 1 stolen; 9 C gives 1; 11 A takes 1 12'),
     ('fifo/if-available-before-pending', 'fifo',
-     A_BEHIND_B + '6 B leave 1; 6 B release 1; 7 C request 1 if; 8 C enter 1 11; 9 C leave 1; '
-     '10 C release 1; 11 A enter 1 12; 12 A leave 1; 13 A release 1'),
+     A_BEHIND_B + '6 B leave 1; 6 B release 1; 7 C gets 1 11 if; 9 C gives 1; 11 A takes 1 12'),
     ('fifo/shared-past-exclusive', 'fifo',
-     UP + '1 B request 1 shared; 2 B enter 1 10; 3 A request 1; 4 A query 1; '
-     '4 A row 1 B held shared token 10; 4 A row 1 A pending position 1; 5 A rows 1; 6 C request 1 shared; '
-     '7 C enter 1 11; 8 C leave 1; 9 C release 1; 10 B leave 1; 10 B release 1; 11 A enter 1 12; '
-     '12 A leave 1; 13 A release 1'),
+     UP + '1 B gets 1 10 shared; 3 A request 1; 4 A query 1; 4 A row 1 B held shared token 10; '
+     '4 A row 1 A pending position 1; 5 A rows 1; 6 C gets 1 11 shared; 8 C gives 1; 10 B leave 1; '
+     '10 B release 1; 11 A takes 1 12'),
     ('fifo/by-the-answer', 'fifo',
      A_BEHIND_B + '6 C request 1; 7 B query 2; 7 B row 2 B held token 10; 7 B row 2 C pending position 1; '
      '7 B row 2 A pending position 2; 8 B rows 2; 9 B leave 1; 9 B release 1; 10 A abort 1; '
-     '10 A end 1 cancelled; 11 C enter 1 11; 12 C leave 1; 13 C release 1'),
+     '10 A end 1 cancelled; 11 C takes 1 11'),
 
     # once
     ('once/shown-twice', 'once',
      A_BEHIND_B + '6 C query 1; 6 C row 1 B held token 10; 6 C row 1 A pending position 1; '
-     '6 C row 1 A pending position 2; 7 C rows 1; 8 B leave 1; 9 B release 1; 10 A enter 1 11; 11 A leave 1; '
-     '12 A release 1'),
+     '6 C row 1 A pending position 2; 7 C rows 1; 8 B gives 1; 10 A takes 1 11'),
     ('once/aborted-and-asked-again', '',
      A_BEHIND_B + '6 A abort 1; 6 A end 1 cancelled; 7 A request 2; 8 C query 1; 8 C row 1 B held token 10; '
-     '8 C row 1 A pending position 1; 8 C row 1 A pending position 2; 9 C rows 1; 10 B leave 1; '
-     '11 B release 1; 12 A enter 2 11; 13 A leave 2; 14 A release 2'),
+     '8 C row 1 A pending position 1; 8 C row 1 A pending position 2; 9 C rows 1; 10 B gives 1; '
+     '12 A takes 2 11'),
     ('once/granted-after-the-end', 'once',
-     UP + '1 A request 1; 2 A abort 1; 3 A end 1 cancelled; 4 A enter 1 10; 5 A leave 1; 6 A release 1'),
+     UP + '1 A request 1; 2 A abort 1; 3 A end 1 cancelled; 4 A takes 1 10'),
 
     # not lost
-    ('not-lost/notified', 'not-lost',
-     UP + '1 A request 1; 2 A enter 1 10; 3 S service-kill; 4 S service-dead; 5 S service-ready; '
-     '6 A lost 1 gone'),
-    ('not-lost/not-shown', 'not-lost',
-     UP + '1 A request 1; 2 A enter 1 10; 3 S service-kill; 4 S service-dead; 5 S service-ready; '
-     '6 S query 1; 7 S rows 1; 8 A leave 1; 9 A release 1'),
+    ('not-lost/notified', 'not-lost', UP + '1 A gets 1 10; 3 S restart; 6 A lost 1 gone'),
+    ('not-lost/not-shown', 'not-lost', UP + '1 A gets 1 10; 3 S restart; 6 S query 1; 7 S rows 1; 8 A gives 1'),
     ('not-lost/shown-with-another-token', 'not-lost not-risen',
-     UP + '1 A request 1; 2 A enter 1 10; 3 B query 1; 3 B row 1 A held token 12; 4 B rows 1; 5 A leave 1; '
-     '6 A release 1'),
+     UP + '1 A gets 1 10; 3 B query 1; 3 B row 1 A held token 12; 4 B rows 1; 5 A gives 1'),
     ('not-lost/waiting-is-not-shown', 'not-lost',
-     A_BEHIND_B + '6 C query 1; 6 C row 1 B held token 10; 7 C rows 1; 8 B leave 1; 9 B release 1; '
-     '10 A enter 1 11; 11 A leave 1; 12 A release 1'),
+     A_BEHIND_B + '6 C query 1; 6 C row 1 B held token 10; 7 C rows 1; 8 B gives 1; 10 A takes 1 11'),
     ('not-lost/may-not-have-come-yet', '',
-     UP + '1 B request 1; 2 B enter 1 10; 3 A request 1; 4 B query 1; 4 B row 1 B held token 10; 5 B rows 1; '
-     '6 B leave 1; 7 B release 1; 8 A enter 1 11; 9 A leave 1; 10 A release 1'),
-    ('not-lost/left-meanwhile', '',
-     UP + '1 A request 1; 2 A enter 1 10; 3 B query 1; 4 A leave 1; 5 B rows 1; 6 A release 1'),
-    ('not-lost/killed-meanwhile', '',
-     UP + '1 A request 1; 2 A enter 1 10; 3 B query 1; 4 S kill A; 5 B rows 1; 6 S reaped A'),
+     UP + '1 B gets 1 10; 3 A request 1; 4 B query 1; 4 B row 1 B held token 10; 5 B rows 1; 6 B gives 1; '
+     '8 A takes 1 11'),
+    ('not-lost/left-meanwhile', '', UP + '1 A gets 1 10; 3 B query 1; 4 A leave 1; 5 B rows 1; 6 A release 1'),
+    ('not-lost/killed-meanwhile', '', UP + '1 A gets 1 10; 3 B query 1; 4 S kill A; 5 B rows 1; 6 S reaped A'),
 
     # not risen
     ('not-risen/held-again', 'not-risen',
-     UP + '1 A request 1; 2 A enter 1 10; 3 A leave 1; 4 A release 1; 5 S service-kill; 6 S service-dead; '
-     '7 S service-ready; 8 B query 1; 8 B row 1 A held token 10; 9 B rows 1'),
+     UP + '1 A gets 1 10; 3 A gives 1; 5 S restart; 8 B query 1; 8 B row 1 A held token 10; 9 B rows 1'),
     ('not-risen/release-without-answer', '',
-     UP + '1 A request 1; 2 A enter 1 10; 3 A leave 1; 5 S service-kill; 6 S service-dead; '
-     '7 S service-ready; 8 B query 1; 8 B row 1 A held token 10; 9 B rows 1; 10 A release 1'),
+     UP + '1 A gets 1 10; 3 A leave 1; 5 S restart; 8 B query 1; 8 B row 1 A held token 10; 9 B rows 1; '
+     '10 A release 1'),
     ('not-risen/timed-out-and-waits', 'not-risen',
      A_BEHIND_B + '6 C request 1 timeout 10; 17 C end 1 timeout; 18 A query 2; 18 A row 2 B held token 10; '
-     '18 A row 2 A pending position 1; 18 A row 2 C pending position 2; 19 A rows 2; 20 B leave 1; '
-     '21 B release 1; 22 A enter 1 11; 23 A leave 1; 24 A release 1'),
+     '18 A row 2 A pending position 1; 18 A row 2 C pending position 2; 19 A rows 2; 20 B gives 1; '
+     '22 A takes 1 11'),
     ('not-risen/timed-out-and-was-held', 'not-risen',
-     UP + '1 B request 1; 2 B enter 1 10; 3 A request 1 timeout 50; 4 B leave 1; 5 B release 1; 6 C query 1; '
-     '6 C row 1 A held token 11; 7 C rows 1; 10 S service-kill; 10 S service-dead; 10 S service-ready; '
-     '60 A end 1 timeout'),
+     UP + '1 B gets 1 10; 3 A request 1 timeout 50; 4 B gives 1; 6 C query 1; 6 C row 1 A held token 11; '
+     '7 C rows 1; 10 S service-kill; 10 S service-dead; 10 S service-ready; 60 A end 1 timeout'),
     ('not-risen/timed-out-by-itself-and-was-held', '',
-     UP + '1 B request 1; 2 B enter 1 10; 3 A request 1 timeout 50; 4 B leave 1; 5 B release 1; 6 C query 1; '
-     '6 C row 1 A held token 11; 7 C rows 1; 10 S service-kill; 10 S service-dead; 310 A end 1 timeout; '
-     '320 S service-ready; 321 C query 2; 321 C row 2 A held token 11; 322 C rows 2'),
+     UP + '1 B gets 1 10; 3 A request 1 timeout 50; 4 B gives 1; 6 C query 1; 6 C row 1 A held token 11; '
+     '7 C rows 1; 10 S service-kill; 10 S service-dead; 310 A end 1 timeout; 320 S service-ready; '
+     '321 C query 2; 321 C row 2 A held token 11; 322 C rows 2'),
     ('not-risen/timed-out-by-itself-without-a-kill', '',
-     UP + '1 B request 1; 2 B enter 1 10; 3 A request 1 timeout 50; 4 B leave 1; 5 B release 1; 6 C query 1; '
-     '6 C row 1 A held token 11; 7 C rows 1; 310 A end 1 timeout'),
+     UP + '1 B gets 1 10; 3 A request 1 timeout 50; 4 B gives 1; 6 C query 1; 6 C row 1 A held token 11; '
+     '7 C rows 1; 310 A end 1 timeout'),
     ('not-risen/timed-out-by-itself-and-was-not-notified', 'progress',
-     UP + '1 B request 1; 2 B enter 1 10; 3 A request 1 timeout 1500; 4 B leave 1; 5 B release 1; '
-     '6 C query 1; 6 C row 1 A held token 11; 7 C rows 1; 1760 A end 1 timeout'),
+     UP + '1 B gets 1 10; 3 A request 1 timeout 1500; 4 B gives 1; 6 C query 1; 6 C row 1 A held token 11; '
+     '7 C rows 1; 1760 A end 1 timeout'),
     ('not-risen/aborted-a-moment-ago', '',
      A_BEHIND_B + '6 A abort 1; 6 A end 1 cancelled; 7 C query 1; 7 C row 1 B held token 10; '
      '7 C row 1 A pending position 1; 8 C rows 1; 9 B leave 1; 9 B release 1'),
     ('not-risen/aborted-long-ago', 'not-risen',
      A_BEHIND_B + '6 A abort 1; 6 A end 1 cancelled; 1107 C query 1; 1107 C row 1 B held token 10; '
-     '1107 C row 1 A pending position 1; 1108 C rows 1; 1109 B leave 1; 1110 B release 1'),
+     '1107 C row 1 A pending position 1; 1108 C rows 1; 1109 B gives 1'),
 
     # no ghost
     ('no-ghost/dead', 'no-ghost',
-     UP + '1 A request 1; 2 A enter 1 10; 3 S kill A; 4 S reaped A; 6 S barrier 5; 7 B query 1; '
-     '7 B row 1 A held token 10; 8 B rows 1'),
+     UP + '1 A gets 1 10; 3 S kill A; 4 S reaped A; 6 S barrier 5; 7 B query 1; 7 B row 1 A held token 10; '
+     '8 B rows 1'),
     ('no-ghost/dead-a-moment-ago', '',
-     UP + '1 A request 1; 2 A enter 1 10; 3 S kill A; 4 S reaped A; 5 B query 1; 5 B row 1 A held token 10; '
-     '6 B rows 1; 8 S barrier 7'),
+     UP + '1 A gets 1 10; 3 S kill A; 4 S reaped A; 5 B query 1; 5 B row 1 A held token 10; 6 B rows 1; '
+     '8 S barrier 7'),
     ('no-ghost/reaped-after-the-barrier-began', '',
-     UP + '1 A request 1; 2 A enter 1 10; 3 S kill A; 6 S reaped A; 7 S barrier 5; 8 B query 1; '
-     '8 B row 1 A held token 10; 9 B rows 1'),
-    ('no-ghost/left', 'no-ghost',
-     UP + '9 S left 2 14 13'),
-    ('no-ghost/nothing-left', '',
-     UP + '9 S left 0 0 0; 9 S left 2 13 13'),
+     UP + '1 A gets 1 10; 3 S kill A; 6 S reaped A; 7 S barrier 5; 8 B query 1; 8 B row 1 A held token 10; '
+     '9 B rows 1'),
+    ('no-ghost/left', 'no-ghost', UP + '9 S left 2 14 13'),
+    ('no-ghost/nothing-left', '', UP + '9 S left 0 0 0; 9 S left 2 13 13'),
 
     # progress
     ('progress/free-and-awaited', 'progress',
-     A_BEHIND_B + '6 B leave 1; 7 B release 1; 1100 C query 1; 1100 C row 1 A held token 11; 1101 C rows 1; '
-     '1200 A enter 1 11; 1201 A leave 1; 1202 A release 1'),
-    ('progress/held-for-long', '',
-     A_BEHIND_B + '2006 B leave 1; 2007 B release 1; 2100 A enter 1 11; 2101 A leave 1; 2102 A release 1'),
+     A_BEHIND_B + '6 B gives 1; 1100 C query 1; 1100 C row 1 A held token 11; 1101 C rows 1; 1200 A takes 1 11'),
+    ('progress/held-for-long', '', A_BEHIND_B + '2006 B gives 1; 2100 A takes 1 11'),
     ('progress/no-service', '',
-     A_BEHIND_B + '6 B leave 1; 7 B release 1; 8 S service-kill; 9 S service-dead; 2000 S service-ready; '
-     '2100 A enter 1 11; 2101 A leave 1; 2102 A release 1'),
-    ('progress/stopped', '',
-     A_BEHIND_B + '6 B leave 1; 7 B release 1; 8 S stop A; 2000 S continue A; 2100 A enter 1 11; '
-     '2101 A leave 1; 2102 A release 1'),
+     A_BEHIND_B + '6 B gives 1; 8 S service-kill; 9 S service-dead; 2000 S service-ready; 2100 A takes 1 11'),
+    ('progress/stopped', '', A_BEHIND_B + '6 B gives 1; 8 S stop A; 2000 S continue A; 2100 A takes 1 11'),
     ('progress/next-is-stopped', '',
-     A_BEHIND_B + '5 C request 1; 6 B leave 1; 7 B release 1; 6 S stop C; 2000 S continue C; '
-     '2001 C enter 1 11; 2002 C leave 1; 2003 C release 1; 2100 A enter 1 12; 2101 A leave 1; '
-     '2102 A release 1'),
+     A_BEHIND_B + '5 C request 1; 6 B gives 1; 6 S stop C; 2000 S continue C; 2001 C takes 1 11; '
+     '2100 A takes 1 12'),
     ('progress/killed-inside-and-not-reaped', '',
-     A_BEHIND_B + '6 S kill B; 2000 S reaped B; 2100 A enter 1 11; 2101 A leave 1; 2102 A release 1'),
-    ('progress/killed-inside', 'progress',
-     A_BEHIND_B + '6 S kill B; 7 S reaped B; 2100 A enter 1 11; 2101 A leave 1; 2102 A release 1'),
+     A_BEHIND_B + '6 S kill B; 2000 S reaped B; 2100 A takes 1 11'),
+    ('progress/killed-inside', 'progress', A_BEHIND_B + '6 S kill B; 7 S reaped B; 2100 A takes 1 11'),
     ('progress/granted-and-not-notified', 'progress',
-     A_BEHIND_B + '6 B leave 1; 7 B release 1; 8 C query 1; 8 C row 1 A held token 11; 9 C rows 1; '
-     '1900 S kill A; 1901 S reaped A'),
+     A_BEHIND_B + '6 B gives 1; 8 C query 1; 8 C row 1 A held token 11; 9 C rows 1; 1900 S kill A; '
+     '1901 S reaped A'),
     ('progress/free-by-the-answer', 'progress',
-     A_BEHIND_B + '6 B leave 1; 7 B release 1; 8 C query 1; 8 C row 1 A pending position 1; 9 C rows 1; '
-     '10 A enter 1 11; 11 A leave 1; 12 A release 1'),
+     A_BEHIND_B + '6 B gives 1; 8 C query 1; 8 C row 1 A pending position 1; 9 C rows 1; 10 A takes 1 11'),
     ('progress/shared-by-the-answer', 'progress',
-     UP + '1 B request 1 shared; 2 B enter 1 10; 3 A request 1 shared; 4 A query 1; '
-     '4 A row 1 B held shared token 10; 4 A row 1 A pending shared position 1; 5 A rows 1; 6 A enter 1 11; '
-     '7 A leave 1; 8 A release 1; 9 B leave 1; 10 B release 1'),
-    ('progress/never-quiet', 'progress',
-     UP + '5 S unsettled A'),
+     UP + '1 B gets 1 10 shared; 3 A request 1 shared; 4 A query 1; 4 A row 1 B held shared token 10; '
+     '4 A row 1 A pending shared position 1; 5 A rows 1; 6 A takes 1 11; 9 B gives 1'),
+    ('progress/never-quiet', 'progress', UP + '5 S unsettled A'),
 
     # answers
-    ('answered/release', 'answered',
-     UP + '1 A request 1; 2 A enter 1 10; 3 A leave 1; 1100 A query 1; 1101 A rows 1'),
+    ('answered/release', 'answered', UP + '1 A gets 1 10; 3 A leave 1; 1100 A query 1; 1101 A rows 1'),
     ('answered/release-without-service', '',
-     UP + '1 A request 1; 2 A enter 1 10; 3 A leave 1; 4 S service-kill; 5 S service-dead; '
-     '1100 S service-ready; 1101 A release 1'),
-    ('answered/release-failed', 'answered',
-     UP + '1 A request 1; 2 A enter 1 10; 3 A leave 1; 4 A release 1 failed'),
-    ('answered/request-failed', 'answered',
-     UP + '1 A request 1; 2 A end 1 failed'),
+     UP + '1 A gets 1 10; 3 A leave 1; 4 S service-kill; 5 S service-dead; 1100 S service-ready; '
+     '1101 A release 1'),
+    ('answered/release-failed', 'answered', UP + '1 A gets 1 10; 3 A leave 1; 4 A release 1 failed'),
+    ('answered/request-failed', 'answered', UP + '1 A request 1; 2 A end 1 failed'),
     ('answered/no-service', '',
      '1 S service-ready; 2 A query 1; 3 A rows 1; 4 S service-kill; 5 S service-dead; 6 A request 1; '
      '7 A end 1 unreachable; 8 S service-ready'),
     ('answered/service-is-just-back', '',
-     '1 S service-ready; 4 S service-kill; 5 S service-dead; 6 S service-ready; 7 A request 1; '
-     '8 A end 1 unreachable'),
+     '1 S service-ready; 4 S restart; 7 A request 1; 8 A end 1 unreachable'),
     ('answered/service-is-there', 'answered',
-     '1 S service-ready; 4 S service-kill; 5 S service-dead; 6 S service-ready; 1100 A request 1; '
-     '1101 A end 1 unreachable'),
+     '1 S service-ready; 4 S restart; 1100 A request 1; 1101 A end 1 unreachable'),
     ('answered/no-service-and-yet-there', 'not-risen',
      '1 S service-ready; 4 S service-kill; 5 S service-dead; 6 A request 1; 7 A end 1 unreachable; '
      '8 S service-ready; 1100 B query 1; 1100 B row 1 A held token 3; 1101 B rows 1'),
-    ('answered/query-failed', 'answered',
-     UP + '6 A query 1; 7 A rows 1 failed'),
-    ('answered/if-available', '',
-     UP + '1 A request 1 if; 2 A end 1 unavailable'),
-    ('answered/if-available-late', 'answered',
-     UP + '1 A request 1 if; 1100 A end 1 unavailable'),
-    ('answered/not-available-though-not-asked', 'answered',
-     UP + '1 A request 1; 2 A end 1 unavailable'),
-    ('answered/timed-out', '',
-     UP + '1 A request 1 timeout 50; 51 A end 1 timeout'),
-    ('answered/timed-out-early', 'answered',
-     UP + '1 A request 1 timeout 50; 48 A end 1 timeout'),
+    ('answered/query-failed', 'answered', UP + '6 A query 1; 7 A rows 1 failed'),
+    ('answered/if-available', '', UP + '1 A request 1 if; 2 A end 1 unavailable'),
+    ('answered/if-available-late', 'answered', UP + '1 A request 1 if; 1100 A end 1 unavailable'),
+    ('answered/not-available-though-not-asked', 'answered', UP + '1 A request 1; 2 A end 1 unavailable'),
+    ('answered/timed-out', '', UP + '1 A request 1 timeout 50; 51 A end 1 timeout'),
+    ('answered/timed-out-early', 'answered', UP + '1 A request 1 timeout 50; 48 A end 1 timeout'),
     ('answered/timed-out-late', 'answered',
-     UP + '1 B request 1; 2 B enter 1 10; 1 A request 1 timeout 50; 1100 A end 1 timeout; 1101 B leave 1; '
-     '1102 B release 1'),
+     UP + '1 B gets 1 10; 1 A request 1 timeout 50; 1100 A end 1 timeout; 1101 B gives 1'),
     ('answered/timed-out-without-service', '',
-     UP + '1 B request 1; 2 B enter 1 10; 1 A request 1 timeout 50; 3 S service-kill; 4 S service-dead; '
-     '800 S service-ready; 1100 A end 1 timeout; 1101 B leave 1; 1102 B release 1'),
+     UP + '1 B gets 1 10; 1 A request 1 timeout 50; 3 S service-kill; 4 S service-dead; 800 S service-ready; '
+     '1100 A end 1 timeout; 1101 B gives 1'),
 
     # isolation
     ('isolation/nobody', 'isolation',
-     UP + '1 A request 1; 2 A enter 1 10; 3 A leave 1; 4 A release 1; 5 A query 1; 5 A row 1 Z held token 3; '
-     '6 A rows 1'),
+     UP + '1 A gets 1 10; 3 A gives 1; 5 A query 1; 5 A row 1 Z held token 3; 6 A rows 1'),
     ('isolation/other-principal', 'isolation',
-     UP + '1 A request 1; 2 A enter 1 10; 3 A leave 1; 4 A release 1; 1 E request 1; 2 E enter 1 3; '
-     '5 A query 1; 5 A row 1 E held token 3; 6 A rows 1; 7 E leave 1; 8 E release 1'),
+     UP + '1 A gets 1 10; 3 A gives 1; 1 E gets 1 3; 5 A query 1; 5 A row 1 E held token 3; 6 A rows 1; '
+     '7 E gives 1'),
     ('isolation/never-asked', 'isolation',
-     UP + '1 A request 1; 2 A enter 1 10; 3 A leave 1; 4 A release 1; 5 A query 1; 5 A row 1 C held token 3; '
-     '6 A rows 1'),
-    ('isolation/name-of-nobody', 'isolation',
-     UP + '5 A query 1; 5 A row 1 A held token 3; 6 A rows 1'),
+     UP + '1 A gets 1 10; 3 A gives 1; 5 A query 1; 5 A row 1 C held token 3; 6 A rows 1'),
+    ('isolation/name-of-nobody', 'isolation', UP + '5 A query 1; 5 A row 1 A held token 3; 6 A rows 1'),
 
     # the resource, the kernel
-    ('fence/higher', '',
-     UP + '1 A request 1; 2 A enter 1 10; 3 A fence 1 ok 9; 4 A leave 1; 5 A release 1'),
-    ('fence/refused-inside', 'fence',
-     UP + '1 A request 1; 2 A enter 1 10; 3 A fence 1 refused 12; 4 A leave 1; 5 A release 1'),
+    ('fence/higher', '', UP + '1 A gets 1 10; 3 A fence 1 ok 9; 4 A gives 1'),
+    ('fence/refused-inside', 'fence', UP + '1 A gets 1 10; 3 A fence 1 refused 12; 4 A gives 1'),
     ('fence/refused-after-a-steal', '',
-     UP + '1 A request 1; 2 A enter 1 10; 3 B request 1 steal; 4 B enter 1 12; 5 B fence 1 ok 10; '
-     '6 A fence 1 refused 12; 7 A lost 1 stolen; 8 B leave 1; 9 B release 1'),
-    ('fence/shared', '',
-     UP + '1 A request 1 shared; 2 A enter 1 10; 3 A fence 1 refused 12; 4 A leave 1; 5 A release 1'),
-    ('oracle/refused', 'oracle',
-     UP + '1 A request 1; 2 A enter 1 10; 3 A oracle 1 refused; 4 A leave 1; 5 A release 1'),
+     UP + '1 A gets 1 10; 3 B gets 1 12 steal; 5 B fence 1 ok 10; 6 A fence 1 refused 12; 7 A lost 1 stolen; '
+     '8 B gives 1'),
+    ('fence/shared', '', UP + '1 A gets 1 10 shared; 3 A fence 1 refused 12; 4 A gives 1'),
+    ('oracle/refused', 'oracle', UP + '1 A gets 1 10; 3 A oracle 1 refused; 4 A gives 1'),
     ('oracle/refused-by-the-dying', '',
-     UP + '1 B request 1; 2 B enter 1 9; 3 S kill B; 1 A request 1; 4 A enter 1 10; 5 A oracle 1 refused; '
-     '6 A leave 1; 7 A release 1; 8 S reaped B'),
+     UP + '1 B gets 1 9; 3 S kill B; 1 A request 1; 4 A enter 1 10; 5 A oracle 1 refused; 6 A gives 1; '
+     '8 S reaped B'),
     ('oracle/refused-by-the-dead', 'oracle',
-     UP + '1 B request 1; 2 B enter 1 9; 3 S kill B; 4 S reaped B; 1 A request 1; 34 A enter 1 10; '
-     '35 A oracle 1 refused; 36 A leave 1; 37 A release 1'),
+     UP + '1 B gets 1 9; 3 S kill B; 4 S reaped B; 1 A request 1; 34 A enter 1 10; 35 A oracle 1 refused; '
+     '36 A gives 1'),
 
     # the dead
     ('final-steal/had-effect', '',
-     UP + '1 A request 1; 2 A enter 1 10; 3 B request 1 steal; 4 B sent 1; 5 B exit; 6 S reaped B; '
-     '8 S barrier 7; 9 C query 1; 10 C rows 1; 11 A lost 1 stolen; 12 A leave 1; 13 A release 1 stolen'),
+     UP + '1 A gets 1 10; 3 B request 1 steal; 4 B sent 1; 5 B exit; 6 S reaped B; 8 S barrier 7; '
+     '9 C query 1; 10 C rows 1; 11 A lost 1 stolen; 12 A leave 1; 13 A release 1 stolen'),
     ('final-steal/had-none', 'final-steal',
-     UP + '1 B request 2 lock 1; 1 B enter 2 9 lock 1; 1 A request 1; 2 A enter 1 10; 3 B request 1 steal; '
-     '4 B sent 1; 5 B exit; 6 S reaped B; 8 S barrier 7; 9 C query 1; 9 C row 1 A held token 10; '
-     '10 C rows 1; 12 A leave 1; 13 A release 1'),
+     UP + '1 B request 2 lock 1; 1 B enter 2 9 lock 1; 1 A gets 1 10; 3 B request 1 steal; 4 B sent 1; '
+     '5 B exit; 6 S reaped B; 8 S barrier 7; 9 C query 1; 9 C row 1 A held token 10; 10 C rows 1; 12 A gives 1'),
     ('final-steal/without-a-socket', '',
-     UP + '1 B request 2 lock 1; 1 B enter 2 9 lock 1; 1 A request 1; 2 A enter 1 10; 2 S service-kill; '
-     '2 S service-dead; 2 S service-ready; 3 B request 1 steal; 4 B sent 1; 5 B exit; 6 S reaped B; '
-     '8 S barrier 7; 9 C query 1; 9 C row 1 A held token 10; 10 C rows 1; 12 A leave 1; 13 A release 1'),
+     UP + '1 B request 2 lock 1; 1 B enter 2 9 lock 1; 1 A gets 1 10; 2 S service-kill; 2 S service-dead; '
+     '2 S service-ready; 3 B request 1 steal; 4 B sent 1; 5 B exit; 6 S reaped B; 8 S barrier 7; 9 C query 1; '
+     '9 C row 1 A held token 10; 10 C rows 1; 12 A gives 1'),
     ('final-steal/perhaps-never-sent', '',
-     UP + '1 A request 1; 2 A enter 1 10; 3 B request 1 steal; 5 B exit; 6 S reaped B; 8 S barrier 7; '
-     '9 C query 1; 9 C row 1 A held token 10; 10 C rows 1; 12 A leave 1; 13 A release 1'),
+     UP + '1 A gets 1 10; 3 B request 1 steal; 5 B exit; 6 S reaped B; 8 S barrier 7; 9 C query 1; '
+     '9 C row 1 A held token 10; 10 C rows 1; 12 A gives 1'),
     ('final-steal/to-a-service-that-died', '',
-     UP + '1 A request 1; 2 A enter 1 10; 3 B request 1 steal; 4 B sent 1; 5 B exit; 5 S service-kill; '
-     '6 S service-dead; 6 S reaped B; 7 S service-ready; 8 S barrier 7; 9 C query 1; '
-     '9 C row 1 A held token 10; 10 C rows 1; 12 A leave 1; 13 A release 1'),
+     UP + '1 A gets 1 10; 3 B request 1 steal; 4 B sent 1; 5 B exit; 5 S service-kill; 6 S service-dead; '
+     '6 S reaped B; 7 S service-ready; 8 S barrier 7; 9 C query 1; 9 C row 1 A held token 10; 10 C rows 1; '
+     '12 A gives 1'),
 
     # the service, the bus
-    ('alive/killed', '',
-     UP + '1 S service-kill; 2 S service-dead; 3 S service-ready'),
-    ('alive/crashed', 'alive',
-     UP + '1 S service-kill; 2 S service-dead; 3 S service-ready; 4 S service-dead'),
+    ('alive/killed', '', UP + '1 S restart'),
+    ('alive/crashed', 'alive', UP + '1 S restart; 4 S service-dead'),
     ('bus/new-one-knows-nobody', '',
-     UP + '1 A request 1; 2 A enter 1 10; 3 S kill A; 3 S service-kill; 4 S service-dead; 4 S reaped A; '
-     '5 S bus 1; 6 S service-ready; 7 S query 1; 8 S rows 1'),
+     UP + '1 A gets 1 10; 3 S kill A; 3 S service-kill; 4 S service-dead; 4 S reaped A; 5 S bus 1; '
+     '6 S service-ready; 7 S query 1; 8 S rows 1'),
     ('bus/new-one-knows-the-old', 'isolation',
-     UP + '1 A request 1; 2 A enter 1 10; 3 S kill A; 3 S service-kill; 4 S service-dead; 4 S reaped A; '
-     '5 S bus 1; 6 S service-ready; 7 S query 1; 7 S row 1 A held token 10; 8 S rows 1'),
+     UP + '1 A gets 1 10; 3 S kill A; 3 S service-kill; 4 S service-dead; 4 S reaped A; 5 S bus 1; '
+     '6 S service-ready; 7 S query 1; 7 S row 1 A held token 10; 8 S rows 1'),
 
     # several hosts
     ('cluster/exclusion', 'exclusion',
-     CLUSTER + '1 A request 1; 2 A enter 1 10; 5 A leave 1; 1 C request 1; 4 C enter 1 11; 6 C leave 1; '
-     '7 A release 1; 7 C release 1'),
-    ('cluster/tokens', 'tokens',
-     CLUSTER + '1 A request 1; 2 A enter 1 10; 3 A leave 1; 4 A release 1; 1 C request 1; 5 C enter 1 9; '
-     '6 C leave 1; 7 C release 1'),
+     CLUSTER + '1 A gets 1 10; 5 A leave 1; 1 C request 1; 4 C enter 1 11; 6 C leave 1; 7 A release 1; '
+     '7 C release 1'),
+    ('cluster/tokens', 'tokens', CLUSTER + '1 A gets 1 10; 3 A gives 1; 1 C request 1; 5 C takes 1 9'),
     ('cluster/same-token', 'tokens',
-     CLUSTER + '1 A request 1 shared; 2 A enter 1 10; 9 A leave 1; 10 A release 1; 1 C request 1 shared; '
-     '5 C enter 1 10; 6 C leave 1; 7 C release 1'),
+     CLUSTER + '1 A gets 1 10 shared; 9 A gives 1; 1 C request 1 shared; 5 C takes 1 10'),
     ('cluster/shared-tokens-of-two-blocks', '',
-     CLUSTER + '1 A request 1 shared; 2 A enter 1 20; 3 A leave 1; 4 A release 1; 1 C request 1 shared; '
-     '5 C enter 1 10; 6 C leave 1; 7 C release 1'),
+     CLUSTER + '1 A gets 1 20 shared; 3 A gives 1; 1 C request 1 shared; 5 C takes 1 10'),
     ('cluster/no-order-between-hosts', '',
-     CLUSTER + '1 A request 1; 2 A enter 1 10; 8 A leave 1; 9 A release 1; 3 B request 1; 4 C request 1; '
-     '10 C enter 1 11; 11 C leave 1; 12 C release 1; 13 B enter 1 12; 14 B leave 1; 15 B release 1'),
+     CLUSTER + '1 A gets 1 10; 8 A gives 1; 3 B request 1; 4 C request 1; 10 C takes 1 11; 13 B takes 1 12'),
     ('cluster/lost-in-time', '',
-     CLUSTER + '1 A request 1; 2 A enter 1 10; 3 S fault 1 1 loses; 1 C request 1; 5 A lost 1 gone; '
-     '6 C enter 1 11; 7 C leave 1; 8 C release 1; 9 S fault-end 1'),
+     CLUSTER + '1 A gets 1 10; 3 S fault 1 1 loses; 1 C request 1; 5 A lost 1 gone; 6 C takes 1 11; '
+     '9 S fault-end 1'),
     ('cluster/lost-too-late', 'exclusion',
-     CLUSTER + '1 A request 1; 2 A enter 1 10; 3 S fault 1 1 loses; 1 C request 1; 5 C enter 1 11; '
-     '6 A lost 1 gone; 7 C leave 1; 8 C release 1; 9 S fault-end 1'),
+     CLUSTER + '1 A gets 1 10; 3 S fault 1 1 loses; 1 C request 1; 5 C enter 1 11; 6 A lost 1 gone; '
+     '7 C gives 1; 9 S fault-end 1'),
     ('cluster/lost-while-the-service-is-stopped', '',
-     CLUSTER + '1 A request 1; 2 A enter 1 10; 3 S fault 1 1 loses stopped; 1 C request 1; 5 C enter 1 11; '
-     '6 C oracle 1 refused; 7 C leave 1; 8 C release 1; 9 S fault-end 1; 10 A lost 1 gone'),
+     CLUSTER + '1 A gets 1 10; 3 S fault 1 1 loses stopped; 1 C request 1; 5 C enter 1 11; '
+     '6 C oracle 1 refused; 7 C gives 1; 9 S fault-end 1; 10 A lost 1 gone'),
     ('cluster/released-after-the-service-was-stopped', 'exclusion',
-     CLUSTER + '1 A request 1; 2 A enter 1 10; 3 S fault 1 1 loses stopped; 1 C request 1; 5 C enter 1 11; '
-     '7 C leave 1; 8 C release 1; 9 S fault-end 1; 10 A leave 1; 11 A release 1'),
+     CLUSTER + '1 A gets 1 10; 3 S fault 1 1 loses stopped; 1 C request 1; 5 C enter 1 11; 7 C gives 1; '
+     '9 S fault-end 1; 10 A gives 1'),
     ('cluster/lost-while-the-service-of-another-host-is-stopped', 'exclusion',
-     CLUSTER + '1 A request 1; 2 A enter 1 10; 3 S fault 1 2 loses stopped; 4 S fault 2 1 loses; '
-     '1 C request 1; 5 C enter 1 11; 7 C leave 1; 8 C release 1; 9 S fault-end 2; 10 A lost 1 gone'),
+     CLUSTER + '1 A gets 1 10; 3 S fault 1 2 loses stopped; 4 S fault 2 1 loses; 1 C request 1; '
+     '5 C enter 1 11; 7 C gives 1; 9 S fault-end 2; 10 A lost 1 gone'),
     ('cluster/lost-some-time-after', '',
-     CLUSTER + '1 A request 1; 2 A enter 1 10; 3 S fault 1 0 loses; 4 S fault-end 1; 20000 A lost 1 gone'),
+     CLUSTER + '1 A gets 1 10; 3 S fault 1 0 loses; 4 S fault-end 1; 20000 A lost 1 gone'),
     ('cluster/lost-long-after', 'not-lost',
-     CLUSTER + '1 A request 1; 2 A enter 1 10; 3 S fault 1 0 loses; 4 S fault-end 1; 40000 A lost 1 gone'),
-    ('cluster/lost-long-before-the-grant', '',
-     A_CUT_OFF + '7000 C enter 1 11; 7001 C leave 1; 7002 C release 1; 7003 S fault-end 2'),
+     CLUSTER + '1 A gets 1 10; 3 S fault 1 0 loses; 4 S fault-end 1; 40000 A lost 1 gone'),
+    ('cluster/lost-long-before-the-grant', '', A_CUT_OFF + '7000 C takes 1 11; 7003 S fault-end 2'),
     ('cluster/lost-just-before-the-grant', 'margin',
-     A_CUT_OFF + '6999 C enter 1 11; 7001 C leave 1; 7002 C release 1; 7003 S fault-end 2'),
+     A_CUT_OFF + '6999 C enter 1 11; 7001 C gives 1; 7003 S fault-end 2'),
     ('cluster/lost-after-the-grant', 'exclusion margin',
-     A_CUT_OFF + '4999 C enter 1 11; 7001 C leave 1; 7002 C release 1; 7003 S fault-end 2'),
+     A_CUT_OFF + '4999 C enter 1 11; 7001 C gives 1; 7003 S fault-end 2'),
     ('cluster/lost-just-before-a-grant-by-the-host-itself', '',
-     A_CUT_OFF + '5001 S fault-end 2; 5002 C enter 1 11; 7001 C leave 1; 7002 C release 1'),
+     A_CUT_OFF + '5001 S fault-end 2; 5002 C enter 1 11; 7001 C gives 1'),
     ('cluster/lost-just-before-the-grant-to-the-same-host', '',
-     A_CUT_OFF + '5001 B request 1; 5002 B enter 1 11; 5003 B leave 1; 5004 B release 1; 7004 C enter 1 12; '
-     '7005 C leave 1; 7006 C release 1; 7007 S fault-end 2'),
+     A_CUT_OFF + '5001 B gets 1 11; 5003 B gives 1; 7004 C takes 1 12; 7007 S fault-end 2'),
     ('cluster/lost-when-the-service-had-been-killed', '',
      A_CUT_OFF + '4000 S fault 3 1 killed; 4000 S service-kill host 1; 4001 S fault-end 3; 6999 C enter 1 11; '
-     '7001 C leave 1; 7002 C release 1; 7003 S fault-end 2'),
+     '7001 C gives 1; 7003 S fault-end 2'),
     ('cluster/lost-long-after-the-service-had-been-killed', 'margin',
      A_CUT_OFF + '2000 S fault 3 1 killed; 2000 S service-kill host 1; 2001 S fault-end 3; 6999 C enter 1 11; '
-     '7001 C leave 1; 7002 C release 1; 7003 S fault-end 2'),
-    ('cluster/lost-without-a-fault', 'not-lost',
-     CLUSTER + '1 A request 1; 2 A enter 1 10; 5 A lost 1 gone'),
+     '7001 C gives 1; 7003 S fault-end 2'),
+    ('cluster/lost-without-a-fault', 'not-lost', CLUSTER + '1 A gets 1 10; 5 A lost 1 gone'),
     ('cluster/lost-by-a-fault-that-loses-nothing', 'not-lost',
-     CLUSTER + '1 A request 1; 2 A enter 1 10; 3 S fault 1 1; 5 A lost 1 gone'),
+     CLUSTER + '1 A gets 1 10; 3 S fault 1 1; 5 A lost 1 gone'),
     ('cluster/lost-by-a-fault-of-another-host', 'not-lost',
-     CLUSTER + '1 A request 1; 2 A enter 1 10; 3 S fault 1 2 loses; 5 A lost 1 gone'),
+     CLUSTER + '1 A gets 1 10; 3 S fault 1 2 loses; 5 A lost 1 gone'),
     ('cluster/stolen-before-a-fault-that-loses-nothing', '',
-     CLUSTER + '1 A request 1; 2 A enter 1 10; 3 C request 1 steal; 4 C enter 1 11; 5 C leave 1; '
-     '6 C release 1; 7 S fault 1 1; 8 A lost 1 gone'),
+     CLUSTER + '1 A gets 1 10; 3 C gets 1 11 steal; 5 C gives 1; 7 S fault 1 1; 8 A lost 1 gone'),
     ('cluster/waits-without-a-fault', 'progress',
-     CLUSTER + '1 A request 1; 2 A enter 1 10; 3 C request 1; 10 A leave 1; 11 A release 1; 1102 C enter 1 11'),
+     CLUSTER + '1 A gets 1 10; 3 C request 1; 10 A gives 1; 1102 C enter 1 11'),
     ('cluster/waits-while-somebody-is-inside', '',
-     CLUSTER + '1 A request 1; 2 A enter 1 10; 3 C request 1; 1100 A leave 1; 1101 A release 1; '
-     '1102 C enter 1 11'),
+     CLUSTER + '1 A gets 1 10; 3 C request 1; 1100 A gives 1; 1102 C enter 1 11'),
     ('cluster/waits-during-a-fault', '',
-     CLUSTER + '1 A request 1; 2 A enter 1 10; 3 C request 1; 10 S fault 1 2; 10 A leave 1; 11 A release 1; '
-     '1000 S fault-end 1; 1102 C enter 1 11'),
+     CLUSTER + '1 A gets 1 10; 3 C request 1; 10 S fault 1 2; 10 A gives 1; 1000 S fault-end 1; '
+     '1102 C enter 1 11'),
     ('cluster/stolen-some-time-before', '',
-     CLUSTER + '1 C request 1 steal; 2 C enter 1 20; 3 A request 1; 4 A enter 1 10; 5 A lost 1 stolen; '
-     '6 C leave 1; 7 C release 1'),
+     CLUSTER + '1 C gets 1 20 steal; 3 A gets 1 10; 5 A lost 1 stolen; 6 C gives 1'),
     ('cluster/stolen-with-a-higher-token', 'exclusion',
-     CLUSTER + '1 C request 1 steal; 2 C enter 1 20; 3 A request 1; 4 A enter 1 30; 5 A leave 1; '
-     '6 A release 1; 7 C leave 1; 8 C release 1'),
-    ('cluster/failed', 'answered',
-     CLUSTER + '1 A request 1; 2 A end 1 failed'),
-    ('cluster/fence', 'fence',
-     CLUSTER + '1 A request 1; 2 A enter 1 10; 3 A fence 1 refused 11; 4 A leave 1'),
-    ('cluster/oracle', 'oracle',
-     CLUSTER + '1 A request 1; 2 A enter 1 10; 3 A oracle 1 refused; 4 A leave 1'),
+     CLUSTER + '1 C gets 1 20 steal; 3 A gets 1 30; 5 A gives 1; 7 C gives 1'),
+    ('cluster/failed', 'answered', CLUSTER + '1 A request 1; 2 A end 1 failed'),
+    ('cluster/fence', 'fence', CLUSTER + '1 A gets 1 10; 3 A fence 1 refused 11; 4 A leave 1'),
+    ('cluster/oracle', 'oracle', CLUSTER + '1 A gets 1 10; 3 A oracle 1 refused; 4 A leave 1'),
 ]
 
 
@@ -508,8 +415,19 @@ def value_of(field, word):
     return ord(word) - ord('A') + 1 if word.isalpha() else int(word)
 
 
-def read_record(text):
-    time, writer, kind, *words = text.split()
+def read_phrase(text):
+    """The records of a phrase, or the record itself."""
+    time, writer, phrase, *words = text.split()
+    if phrase not in PHRASES:
+        yield read_record(time, writer, phrase, words)
+        return
+    for later, kind in enumerate(PHRASES[phrase]):
+        # The token is that of `enter`, options are those of `request`.
+        own = words[:2] if kind == 'enter' else words[:1] + words[2:]
+        yield read_record(int(time) + later, writer, kind, own)
+
+
+def read_record(time, writer, kind, words):
     fields = dict.fromkeys(Record._fields, 0)
     fields.update(time=(int(time) + START) * MS, client=WRITERS.index(writer),
                   kind=Kind[kind.upper().replace('-', '_')])
@@ -536,7 +454,7 @@ def read_record(text):
 def judge(text, late=None):
     """The checker's opinion with a patience of one second."""
     is_cluster = text.startswith('cluster; ')
-    records = [read_record(line) for line in text.removeprefix('cluster; ').split('; ')]
+    records = [record for line in text.removeprefix('cluster; ').split('; ') for record in read_phrase(line)]
     logs = []
     for number in range(len(WRITERS)):
         header = Header(magic=MAGIC, client=number, principal=PRINCIPAL + (number >= 5),
