@@ -14,6 +14,7 @@ from buses import end, read_lines, readable, spawn
 from harness import diagnostic, wait_exit, wait_for
 from machinecase import ALICE, BOB, KILL, UNIT, MachineCase, UnitChecks, main, of_user
 from sandboxcase import APP, OTHER_APP, Sandboxes
+from statecase import bus_id
 from unitcase import ask_for_long_names, size
 
 
@@ -87,6 +88,17 @@ class SystemUnit(UnitChecks):
     def test_a_stop(self):
         """The next call starts it again."""
         self.check_preserved(self.stop)
+
+    def test_a_damaged_file(self):
+        """It is renamed, and the service starts without it."""
+        self.begin()
+        self.assertGreater(self.user(self.users[0]).request('x')[1], 0)
+        self.unit.systemctl('stop', UNIT)
+        path = os.path.join(self.directory, bus_id(self.control) + '.state')
+        with open(path, 'r+b') as file:
+            file.write(b'x' * 8192)
+        self.assertGreater(self.user(self.users[0]).request('x')[1], 0)
+        self.assertTrue(os.path.exists(path + '.aside'))
 
     def test_running_commands(self):
         """One `weblocks run` holds a lock, and another waits for it, during all of these."""
@@ -183,6 +195,18 @@ class SystemUnit(UnitChecks):
 
     BOUND = ('Bnd',)
     NAMESPACES = {'mnt', 'net', 'user', 'uts'}
+    CLIENTS = 'clientsTotal'
+
+    def test_descriptors(self):
+        """Lock sockets of about as many clients as a bus lets a user have, of each user; and five eighths of
+        the descriptors are enough for those of the maximum number of clients."""
+        pid = self.begin()
+        for uid in self.users[:2]:
+            for _ in range(200):
+                self.lock_socket(self.raw_client(uid=uid, descriptors=True))
+        self.assertGreater(len(os.listdir(f'/proc/{pid}/fd')), 200 * len(self.users[:2]))
+        limits = self.control.get_property('Limits')
+        self.assertGreaterEqual(int(self.unit.setting('LimitNOFILE')) * 5 // 8, limits[self.CLIENTS])
 
     def test_the_control_group(self):
         self.begin()
@@ -229,6 +253,7 @@ class UserUnit(SystemUnit):
     program_uid = ALICE
     BOUND = ()
     NAMESPACES = set()
+    CLIENTS = 'clientsPerUid'
 
     def check_mounts(self, pid):
         """They are the user's."""

@@ -1,29 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What the tests of the service inside its unit share; as_unit.py replaces systemd."""
-
-import importlib.util
-import os
-import re
-import shutil
-import sys
-import unittest
+"""What the tests of the service inside its unit share, without the machine (machinecase.py)."""
 
 from calls import DBusError
-from harness import owner_of, wait_for
+from harness import wait_for
 from sockets import LockError
-from systembus import HERE, SystemCase, UserService, unit_path
-
-
-def need():
-    """At the top of a test module: skips it if the unit can't be tested here."""
-    if importlib.util.find_spec('seccomp') is None:
-        raise unittest.SkipTest('no python3-seccomp')
-    if shutil.which('systemd-analyze') is None:
-        raise unittest.SkipTest('no systemd-analyze')
-    if os.environ.get('WEBLOCKS_SANITIZED'):
-        raise unittest.SkipTest('sanitizers do what the unit forbids')
 
 
 def size(text):
@@ -87,65 +69,3 @@ class ContractChecks:
         return any(event.signal == signal_ and event.args[0] == id_ and
                    event.args[3] == client.name and reason in (None, event.args[-1])
                    for event in client.events())
-
-
-class UnitService(UserService):
-    """A service with the settings of the installed unit; the program finds its bus and its
-    directory at the default paths."""
-
-    kind, bus_option = 'system', '--system'
-
-    def make_command(self, program, arguments, uid):
-        return [sys.executable, os.path.join(HERE, 'as_unit.py'), unit_path(self.kind), str(uid),
-                self.bus.socket, self.directory, program, self.bus_option, *arguments]
-
-    def options(self, _uid):
-        return {}
-
-
-class SessionUnitService(UnitService):
-    """The same for the unit of a user's session. The bus is still the system's, which has other
-    users."""
-
-    kind, bus_option = 'user', '--session'
-
-
-class UnitCase(SystemCase):
-    """Each case has a separate service."""
-
-    service = False
-    service_class = UnitService
-
-    def setUp(self):
-        super().setUp()
-        self.current = None
-        self.addCleanup(self.end_service)
-
-    def end_service(self):
-        """It must still be running: a denied system call would have killed it."""
-        for service in self.services:
-            if service is self.current:
-                self.assertEqual(service.stop(), 0, service.stderr())
-            service.end()
-        for name in os.listdir(self.directory):
-            os.unlink(os.path.join(self.directory, name))
-        wait_for(lambda: owner_of(self.control) is None, what='free name', every=0.002)
-
-    def start(self, *arguments, **kw):
-        self.current = self.start_service(*arguments, **kw)
-        return self.current
-
-    def setting(self, key):
-        """The value in the unit."""
-        with open(unit_path(self.service_class.kind), encoding='utf-8') as file:
-            return re.search(rf'(?m)^{key}=(.*)$', file.read())[1]
-
-    def unit_options(self):
-        """The options in the unit, except that of the bus."""
-        return [word for word in self.setting('ExecStart').split()[1:]
-                if word != self.service_class.bus_option]
-
-    def status(self, field):
-        """A size in the status of its process, in bytes."""
-        with open(f'/proc/{self.current.process.pid}/status', encoding='utf-8') as file:
-            return int(re.search(rf'(?m)^{field}:\s+(\d+)', file.read())[1]) * 1024
