@@ -204,7 +204,7 @@ class DoesNotRead(BoundsCase):
         self.assertEqual(self.lock_socket(self.raw).live, [])
 
     def check_end(self, end):
-        before = self.count_descriptors()
+        before = self.descriptors_at_rest()
         sock = self.lock_socket(self.raw)
         sock.request('x', self.bucket)
         waiting, _ = self.other.request('x', self.bucket)
@@ -314,7 +314,7 @@ class Descriptors(BoundsCase):
     def setUp(self):
         super().setUp()
         self.raw.query(self.bucket)
-        self.before = self.count_descriptors()
+        self.before = self.descriptors_at_rest()
 
     def test_the_client_closes(self):
         for _ in range(full_size(1000, 3000)):
@@ -386,7 +386,7 @@ class Scarce(BoundsCase):
         held, _ = self.other.request('x', self.bucket)
         pid = self.daemon.process.pid
         before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-        used = self.count_descriptors()
+        used = self.descriptors_at_rest()
         resource.prlimit(pid, resource.RLIMIT_NOFILE, ((used + 10) * 8 // 5, before[1]))
         try:
             socks = []

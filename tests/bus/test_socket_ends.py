@@ -44,7 +44,7 @@ class ByTheClient(SocketCase):
         self.assert_nothing_live().close()
 
     def test_close(self):
-        before = self.count_descriptors()
+        before = self.descriptors_at_rest()
         sock, *rest = self.prepare()
         sock.close()
         self.wait_descriptors(before)

@@ -145,7 +145,7 @@ class Rows(SocketCase):
                 self.check_ends(*row)
             except Exception as error:
                 raise AssertionError(f'{what}: {error}') from error
-            before = before or self.count_descriptors()
+            before = before or self.descriptors_at_rest()
             count += 1
         self.wait_descriptors(before)
         diagnostic(f'{count} rows')
@@ -252,7 +252,7 @@ class WellFormed(SocketCase):
 
     def test_an_empty_packet_is_the_end(self):
         """It can't be distinguished from EOF, which ends nothing else."""
-        before = self.count_descriptors()
+        before = self.descriptors_at_rest()
         sock = self.lock_socket(self.raw)
         _, token = sock.request('x', self.bucket, key=4)
         sock.socket.send(b'')
@@ -264,7 +264,7 @@ class WellFormed(SocketCase):
 
     def test_descriptors_sent_along_are_closed(self):
         sock = self.lock_socket(self.raw)
-        before = self.count_descriptors()
+        before = self.descriptors_at_rest()
         for _ in range(20):
             with open('/dev/null', 'rb') as file:
                 socket.send_fds(sock.socket, [SYNC], [file.fileno()] * 10)

@@ -470,7 +470,7 @@ class Refilled(SocketCase):
         for packet in (SYNC * 100, packets.request(1, 2 ** 40, self.bucket, 'x'),
                        packets.request(1, 2 ** 41, self.bucket, 'y', options=packets.STEAL)):
             with self.subTest(len(packet)):
-                before = self.count_descriptors()
+                before = self.descriptors_at_rest()
                 child = flood([self.sock], packet, without=[self.raw])
                 try:
                     self.sock.close()
