@@ -21,6 +21,8 @@ from sockets import LockError, SocketClient, packets
 INTROSPECTABLE = 'org.freedesktop.DBus.Introspectable'
 SERVICE = 'org.w3.WebLocks'
 MODES = ('exclusive', 'shared')
+# Who has the name, and is another principal, is in another session.
+COMMON_SESSION = 'private-' + '5' * 32
 
 
 class Recording:
@@ -119,7 +121,8 @@ class Player:
         return self.index[name]
 
     def bucket(self):
-        return self.rng.choice(['common', f'{self.mark}-bucket'])
+        return self.rng.choice(['common', f'{self.mark}-bucket', f'{self.mark}-bucket',
+                                COMMON_SESSION])
 
     def options(self):
         chosen = {'mode': self.rng.choice(MODES), 'why': f'{self.mark}-why'}
