@@ -6,6 +6,7 @@
 import json
 import os
 import re
+import secrets
 import signal
 import subprocess
 import time
@@ -14,6 +15,7 @@ import unicodedata
 from buses import PATIENCE, environment
 from cli import CliTestCase
 from harness import main, wait_for
+from isolationcases import public_name
 
 # Names that would break a line, a table, a terminal or a parser if they were printed unchanged.
 HOSTILE = ('\n', 'a\nb', '\t', 'a\tb', '\x1b[31mred', '\x1b]0;title\x07', '\x07', '\x7f', '\x9b2J',
@@ -633,6 +635,45 @@ class Break(ShowTestCase):
         self.assertEqual(other_user.query(self.bucket), ([], []))
         self.assertEqual(len(self.a.query(self.bucket)[0]), 1)
         
+
+class PrivateSession(ShowTestCase):
+    """Commands have no request in the session: they see it, and end its locks, by its public name."""
+
+    def setUp(self):
+        super().setUp()
+        self.bucket = f'private-{secrets.token_hex(16)}'
+        self.public = public_name(self.bucket)
+        self.held, _ = self.a.request('x', self.bucket)
+
+    def test_it_is_shown(self):
+        out = self.check(0, 'list', '--all')
+        self.assertIn([self.public, 'x', 'exclusive', 'held'],
+                      [line.split('\t')[:4] for line in out.splitlines()])
+        job = self.job('watch', '--all')
+        for change in ('added', 'removed'):
+            while job.line().split('\t')[:4] != [change, 'held', self.public, 'x']:
+                pass
+            if change == 'added':
+                self.a.release(self.held, self.bucket)
+
+    def test_it_is_not_joined(self):
+        text = ("weblocks: a private session can only be joined by its name, which begins with "
+                "'private-'\n")
+        for line in (('run', 'x', 'true'), ('run', '--nonblock', 'y', 'true'), ('hold', 'x'),
+                     ('steal', 'x')):
+            with self.subTest(line=line):
+                verb, *rest = line
+                done = self.weblocks(verb, '--bucket', self.public, *rest)
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (77, '', text))
+        self.assertEqual(self.a.query(self.bucket), ([('x', 'exclusive', self.a.name)], []))
+
+    def test_its_locks_are_ended(self):
+        job = self.job('watch', '--bucket', self.public)
+        self.assertEqual(job.line().split('\t')[:3], ['added', 'held', 'x'])
+        self.assertIn('x: broken', self.check(0, 'break', '--bucket', self.public, 'x'))
+        self.a.wait_released(self.held, 'stolen')
+        self.assertEqual(job.line().split('\t')[:3], ['removed', 'held', 'x'])
+
 
 if __name__ == '__main__':
     main()
