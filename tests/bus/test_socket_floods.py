@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 """Beside 64 lock sockets that another user fills again and again with one kind of message, a client
-is served soon, and SIGTERM ends the service. As in test_socket_neighbours.py, that is judged by the
-processor time of the service."""
+is served soon, and SIGTERM ends the service. That is judged by the processor time of the service, which
+other programs don't extend."""
 
 import contextlib
 import fcntl
@@ -84,6 +84,8 @@ class Calm(FloodCase):
             self.calm.socket.send(packet)
             self.calm.answer(serial)
             served.append(self.worked_us() - started)
+            if sum(us >= self.MOST_US for us in served) > self.CALLS // 100:
+                break  # the others don't matter
             waited.append((time.monotonic() - began) * 1e6)
         for what, values in (('the service worked', served), ('the client waited', waited)):
             values.sort()
