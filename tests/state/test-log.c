@@ -2,19 +2,14 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* state/log: a file of frames that is changed, cut or torn at any byte is read as it was written,
- * or not at all, and never in part or as it was once; room; the spare file. With a service:
- * tests/bus/test_state_places.py. */
+ * or not at all, and never in part or as it was once; room; the spare file. A file that cannot grow
+ * is in test-state-room.c; with a service: tests/bus/test_state_places.py. */
 
 #include "service/state/log.h"
 
-#include <errno.h>
 #include <glib/gstdio.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/state/state-world.h"
@@ -374,49 +369,6 @@ test_other_spares(Fixture *fixture, gconstpointer data)
     }
 }
 
-/* A write that fails leaves what was there. */
-static void
-test_no_space(Fixture *fixture, gconstpointer data)
-{
-    g_autofree char *long_words = g_strnfill(8000, 'w');
-    g_autoptr(GByteArray) frame = new_frame(long_words);
-    g_autoptr(GByteArray) all = new_frame(long_words);
-    pid_t pid;
-    int status;
-
-    fill(fixture);
-    g_assert_true(log_reserve(fixture->log, 16384));
-    pid = fork();
-    g_assert_cmpint(pid, >=, 0);
-    if (pid == 0) {
-        const struct rlimit limit = {4096, 4096};
-
-        signal(SIGXFSZ, SIG_IGN);
-        setrlimit(RLIMIT_FSIZE, &limit);
-        _exit(!log_append(fixture->log, frame, NULL) && !log_replace(fixture->log, all, NULL)
-                  ? EXIT_SUCCESS
-                  : EXIT_FAILURE);
-    }
-    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
-    g_assert_cmpint(status, ==, 0);
-    assert_reads(fixture, four_frames);
-}
-
-static void
-test_locked(Fixture *fixture, gconstpointer data)
-{
-    g_autoptr(GError) error = NULL;
-
-    fill(fixture);
-    for (guint i = 0; i < 3; i++) {
-        g_assert_null(log_open(fixture->path, bus_id, boot_id, &error));
-        g_assert_no_error(error);
-        replace(fixture, "new-file");
-    }
-    log_free(fixture->log);
-    open_log(fixture);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -431,7 +383,5 @@ main(int argc, char **argv)
     LOG_TEST("/log/no-frame", test_no_frame);
     LOG_TEST("/log/reserved", test_reserved);
     LOG_TEST("/log/other-spares", test_other_spares);
-    LOG_TEST("/log/no-space", test_no_space);
-    LOG_TEST("/log/locked", test_locked);
     return g_test_run();
 }

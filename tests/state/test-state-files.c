@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The files of a state: those of another bus or another boot, and those that are removed; the lock.
- * The rest is in tests/bus/test_state_places.py, with a service. */
+/* The files of a state: those of another bus or another boot, and those that are removed. The rest
+ * is in tests/bus/test_state_places.py, with a service. */
 
 #include <glib/gstdio.h>
 
@@ -18,24 +18,6 @@ check_starts_empty(Fixture *fixture, guint8 bus, guint8 boot)
     g_assert_cmpuint(other.user_agent.agents.length, ==, 0);
     world_request(&other, 'C', "x", "");
     world_close(&other);
-}
-
-static void
-test_another_bus(Fixture *fixture, gconstpointer data)
-{
-    g_autofree char *other_path = world_path(fixture->directory, 7, "state");
-
-    world_request(&fixture->world, 'A', "x", "");
-    world_commit(&fixture->world);
-    /* Both at the same time; then with the file of this bus in place of the other's own. */
-    check_starts_empty(fixture, 7, 1);
-    fixture_check_stored(fixture);
-    world_close(&fixture->world);
-    g_assert_cmpint(g_rename(fixture->path, other_path), ==, 0);
-    check_starts_empty(fixture, 7, 1);
-    fixture_assert_warned("*another bus*aside*");
-    fixture_open(fixture);
-    g_assert_cmpuint(user_agent_get_n_requests(&fixture->world.user_agent), ==, 0);
 }
 
 static void
@@ -60,19 +42,6 @@ test_another_boot(Fixture *fixture, gconstpointer data)
     g_assert_true(g_file_test(aside, G_FILE_TEST_EXISTS));
     fixture_open(fixture);
     fixture_assert_warned("*boot*aside*");
-}
-
-static void
-test_one_writer(Fixture *fixture, gconstpointer data)
-{
-    g_autoptr(GError) error = NULL;
-
-    g_assert_null(state_open(&fixture->world.options, &error));
-    g_assert_no_error(error);
-    check_starts_empty(fixture, 7, 1);
-    g_assert_null(state_open(&fixture->world.options, &error));
-    g_assert_no_error(error);
-    fixture_reopen(fixture);
 }
 
 static gboolean
@@ -114,10 +83,8 @@ int
 main(int argc, char **argv)
 {
     fixture_init(&argc, &argv);
-    STATE_TEST("/state-files/another-bus", test_another_bus);
     STATE_TEST("/state-files/another-bus-later", test_another_bus_later);
     STATE_TEST("/state-files/another-boot", test_another_boot);
-    STATE_TEST("/state-files/one-writer", test_one_writer);
     STATE_TEST("/state-files/removed", test_removed);
     return g_test_run();
 }

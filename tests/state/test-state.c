@@ -1,37 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* state/state: everything that was committed is restored unchanged by the next service. */
+/* state/state: everything that was committed is restored unchanged by the next service. Ids and
+ * clocks are in ../bus/test_state.py. */
 
 #include <string.h>
 
 #include "tests/state/state-fixture.h"
-
-static void
-test_restored(Fixture *fixture, gconstpointer data)
-{
-    World *world = &fixture->world;
-    guint64 id;
-
-    fixture_check_stored(fixture);
-    world_request(world, 'A', "x", "key=7 why=report");
-    world_request(world, 'B', "x", "shared timeout=5000");
-    world_request(world, 'A', "x", "shared bucket=other");
-    world_request(world, 'E', "x", "");
-    world_request(world, 'F', "", "key=7");
-    id = world_request(world, 'C', "y", "shared");
-    world_commit(world);
-    fixture_check_stored(fixture);
-    world_request(world, 'D', "y", "shared");
-    world_release(world, 'C', id);
-    world_request(world, 'D', "x", "steal");
-    world_commit(world);
-    fixture_check_stored(fixture);
-    world_terminate(world, 'B');
-    world_terminate(world, 'A');
-    world_commit(world);
-    fixture_check_stored(fixture);
-}
 
 /* The deadline of a cluster's lease, which changes without a request. */
 static void
@@ -153,27 +128,7 @@ test_agent_ends_in_its_first_turn(Fixture *fixture, gconstpointer data)
     fixture_check_stored(fixture);
 }
 
-/* ---- ids and tokens */
-
-static void
-test_ids_grow(Fixture *fixture, gconstpointer data)
-{
-    World *world = &fixture->world;
-    guint64 last = 0;
-
-    for (guint round = 0; round < 10; round++) {
-        for (guint i = 0; i < round * 70; i++) {
-            guint64 id = world_request(world, 'A', "x", "");
-
-            g_assert_cmpuint(id, >, last);
-            last = id;
-            world_release(world, 'A', id);
-            if (i % 7 == 0)
-                world_commit(world);
-        }
-        fixture_reopen(fixture);
-    }
-}
+/* ---- tokens */
 
 static guint64
 take_token(World *world, const char *options)
@@ -214,54 +169,6 @@ test_tokens_grow(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(take_token(world, ""), >, last);
 }
 
-/* ---- clocks */
-
-/* The clock of the next service may be behind, as in another time namespace: a time in the future
- * counts as the time of the start. */
-static void
-test_clock_behind(Fixture *fixture, gconstpointer data)
-{
-    static const gint64 now_us = 1234567;
-    guint64 held, waiting, endless;
-    const LockRequest *request;
-
-    held = world_request(&fixture->world, 'A', "x", "");
-    waiting = world_request(&fixture->world, 'B', "x", "timeout=3000");
-    endless = world_request(&fixture->world, 'C', "x", "");
-    world_commit(&fixture->world);
-    world_close(&fixture->world);
-    world_open_at(&fixture->world, fixture->directory, FIXTURE_BUS, 1, now_us, WORLD_REALTIME_US);
-    g_assert_cmpint(world_find(&fixture->world, 'A', held)->since_us, ==, now_us);
-    request = world_find(&fixture->world, 'B', waiting);
-    g_assert_cmpint(request->since_us, ==, now_us);
-    g_assert_cmpint(request->deadline_ms, ==, 1235 + 3000);
-    g_assert_cmpint(world_find(&fixture->world, 'C', endless)->deadline_ms, ==, 0);
-    user_agent_set_time(&fixture->world.user_agent, (1235 + 2999) * 1000, WORLD_REALTIME_US);
-    user_agent_expire(&fixture->world.user_agent);
-    g_assert_cmpint(request->state, ==, LOCK_REQUEST_PENDING);
-    user_agent_set_time(&fixture->world.user_agent, (1235 + 3000) * 1000, WORLD_REALTIME_US);
-    user_agent_expire(&fixture->world.user_agent);
-    g_assert_null(agent_find_request(world_agent(&fixture->world, 'B'), waiting));
-}
-
-static void
-test_clock_ahead(Fixture *fixture, gconstpointer data)
-{
-    guint64 waiting;
-    gint64 since_us, deadline_ms;
-
-    world_request(&fixture->world, 'A', "x", "");
-    waiting = world_request(&fixture->world, 'B', "x", "timeout=3000");
-    since_us = world_find(&fixture->world, 'B', waiting)->since_us;
-    deadline_ms = world_find(&fixture->world, 'B', waiting)->deadline_ms;
-    world_commit(&fixture->world);
-    world_close(&fixture->world);
-    world_open_at(&fixture->world, fixture->directory, FIXTURE_BUS, 1, WORLD_MONOTONIC_US + 2000000,
-                  WORLD_REALTIME_US);
-    g_assert_cmpint(world_find(&fixture->world, 'B', waiting)->since_us, ==, since_us);
-    g_assert_cmpint(world_find(&fixture->world, 'B', waiting)->deadline_ms, ==, deadline_ms);
-}
-
 /* ---- random operations */
 
 static void
@@ -287,15 +194,11 @@ int
 main(int argc, char **argv)
 {
     fixture_init(&argc, &argv);
-    STATE_TEST("/state/restored", test_restored);
     STATE_TEST("/state/order", test_order);
     STATE_TEST("/state/agent-records", test_agent_records);
     STATE_TEST("/state/one-turn", test_one_turn);
     STATE_TEST("/state/agent-ends-in-its-first-turn", test_agent_ends_in_its_first_turn);
-    STATE_TEST("/state/ids-grow", test_ids_grow);
     STATE_TEST("/state/tokens-grow", test_tokens_grow);
-    STATE_TEST("/state/clock/behind", test_clock_behind);
-    STATE_TEST("/state/clock/ahead", test_clock_ahead);
     STATE_TEST("/state/deadline", test_deadline);
     STATE_TEST("/state/random", test_random);
     return g_test_run();
