@@ -244,40 +244,6 @@ test_packets(Fixture *fixture, gconstpointer data)
     g_assert_false(service_socket_is_connected(fixture->socket));
 }
 
-static void
-test_send(Fixture *fixture, gconstpointer data)
-{
-    static const ClusterPacketKind kinds[] = {
-        CLUSTER_PACKET_LEASE, CLUSTER_PACKET_PERMIT, CLUSTER_PACKET_YIELD, CLUSTER_PACKET_REVOKED,
-        CLUSTER_PACKET_BUSY,  CLUSTER_PACKET_GONE,   CLUSTER_PACKET_ROWS,  CLUSTER_PACKET_SYNCED,
-        CLUSTER_PACKET_STATE, CLUSTER_PACKET_BROKEN,
-    };
-    const ClusterTurn permit = {
-        .handle = 1, .mode = PERMIT_SHARED, .deadline_us = 2, .block = 3, .session = 4};
-    g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(ClusterRow));
-    ServiceSocket *socket = fixture->socket;
-    int fd;
-
-    service_socket_send_synced(socket); /* dropped, since no service is connected */
-    fd = connect_and_greet(fixture);
-    expect(fixture, "hello\n");
-    service_socket_send_lease(socket, 1, 2, CLUSTER_STATE_ACTIVE, CLUSTER_REASON_NONE);
-    service_socket_send_permit(socket, &permit);
-    service_socket_send_yield(socket, 1, FALSE);
-    service_socket_send_revoked(socket, 1, CLUSTER_REVOKED_LOST);
-    service_socket_send_busy(socket, 1, 2);
-    service_socket_send_gone(socket, 1, 2);
-    service_socket_send_rows(socket, 1, rows);
-    service_socket_send_synced(socket);
-    service_socket_send_status(socket, CLUSTER_STATE_LOST, "zk1:2181", "node1", "1f",
-                               "grants_total 3");
-    service_socket_send_broken(socket, 1, 2, FALSE);
-    for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
-        g_assert_cmpuint(receive(fd)->kind, ==, kinds[i]);
-    close(fd);
-    expect(fixture, "closed\n");
-}
-
 /* A restarted service connects before the end of its predecessor's connection is detected. */
 static void
 test_replaced(Fixture *fixture, gconstpointer data)
@@ -488,7 +454,6 @@ main(int argc, char **argv)
     /* The warning about a refused peer is not fatal. */
     g_log_set_always_fatal(G_LOG_FATAL_MASK | G_LOG_LEVEL_CRITICAL);
     g_test_add("/service-socket/packets", Fixture, NULL, set_up, test_packets, tear_down);
-    g_test_add("/service-socket/send", Fixture, NULL, set_up, test_send, tear_down);
     g_test_add("/service-socket/replaced", Fixture, NULL, set_up, test_replaced, tear_down);
     g_test_add("/service-socket/disconnect-within", Fixture, NULL, set_up, test_disconnect_within,
                tear_down);
