@@ -110,17 +110,6 @@ reclaim_new(WebLocksManager *manager, Notified *notified)
     return claim;
 }
 
-WebLocksLock *
-claim_steal(WebLocksManager *manager)
-{
-    g_autoptr(WebLocksOptions) options = test_steal();
-    g_autoptr(GError) error = NULL;
-    WebLocksLock *lock = web_locks_manager_request_sync(manager, "a", options, NULL, &error);
-
-    g_assert_no_error(error);
-    return lock;
-}
-
 gboolean
 claim_take_over(WebLocksClaim *claim, GError **error)
 {

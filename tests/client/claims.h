@@ -33,7 +33,4 @@ gboolean claim_is_first(gpointer claim);
 gboolean claim_is_held(gpointer claim);
 gboolean claim_is_over(gpointer claim);
 
-/* Steals the lock, and returns it held. */
-WebLocksLock *claim_steal(WebLocksManager *manager);
-
 gboolean claim_take_over(WebLocksClaim *claim, GError **error);

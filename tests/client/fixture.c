@@ -210,6 +210,18 @@ test_lock(WebLocksManager *manager, const char *name)
     return lock;
 }
 
+WebLocksLock *
+test_lock_stolen(WebLocksManager *manager, const char *name)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksOptions) options = test_steal();
+    WebLocksLock *lock = web_locks_manager_request_sync(manager, name, options, NULL, &error);
+
+    g_assert_no_error(error);
+    g_assert_nonnull(lock);
+    return lock;
+}
+
 void
 test_release(WebLocksLock *lock)
 {
@@ -437,14 +449,8 @@ test_shown(WebLocksMonitor *monitor, TestList list)
     return g_strdup_printf("%s | %s", held, pending);
 }
 
-typedef struct {
-    WebLocksMonitor *monitor;
-    TestList list;
-    const char *expected;
-} Shown;
-
-static gboolean
-is_shown(gpointer data)
+gboolean
+test_is_shown(gpointer data)
 {
     const Shown *shown = data;
     g_autofree char *now = test_shown(shown->monitor, shown->list);
@@ -468,5 +474,5 @@ test_wait_for_shown(WebLocksMonitor *monitor, TestList list, const char *expecte
 {
     Shown shown = {monitor, list, expected};
 
-    test_wait_for(is_shown, &shown, expected);
+    test_wait_for(test_is_shown, &shown, expected);
 }

@@ -52,6 +52,8 @@ WebLocksOptions *test_steal(void);
 
 /* Requests a lock that is available. */
 WebLocksLock *test_lock(WebLocksManager *manager, const char *name);
+/* The same of a lock that somebody else may have, who loses it. */
+WebLocksLock *test_lock_stolen(WebLocksManager *manager, const char *name);
 void test_release(WebLocksLock *lock);
 
 /* ---- waiting */
@@ -133,3 +135,11 @@ WebLocksMonitor *test_monitor_new_all(WebLocksAgent *agent);
 /* What a monitor shows, in the same form, and until it shows that; nothing is called for it. */
 char *test_shown(WebLocksMonitor *monitor, TestList list);
 void test_wait_for_shown(WebLocksMonitor *monitor, TestList list, const char *expected);
+
+/* Whether a monitor shows that: a TestCondition. */
+typedef struct {
+    WebLocksMonitor *monitor;
+    TestList list;
+    const char *expected;
+} Shown;
+gboolean test_is_shown(gpointer shown);

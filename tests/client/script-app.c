@@ -91,55 +91,30 @@ do_release(Script *s, char **words)
     start(s, &label->release, OPERATION_RELEASE, label->lock);
 }
 
-/* LABEL [cancellable] */
+/* LABEL [cancellable]: of the kind that the verb names. */
 static void
-start_query(Script *s, OperationKind kind, char **words)
+do_start(Script *s, char **words)
 {
+    static const struct {
+        const char *verb;
+        OperationKind kind;
+        gboolean is_of_agent;
+    } kinds[] = {
+        {"query", OPERATION_QUERY, FALSE},     {"inspect", OPERATION_INSPECT, FALSE},
+        {"break", OPERATION_BREAK, FALSE},     {"buckets", OPERATION_BUCKETS, TRUE},
+        {"monitor", OPERATION_MONITOR, FALSE}, {"monitor-all", OPERATION_MONITOR_ALL, TRUE},
+    };
     Label *label = script_get_label(s, words[1]);
     g_autoptr(WebLocksManager) manager = get_manager(s, label);
+    guint i = 0;
 
+    while (!g_str_equal(kinds[i].verb, words[0]))
+        i++;
     if (words[2] != NULL)
         label->request.cancellable = g_cancellable_new();
     label->request.name = g_strdup(label->resource);
-    start(s, &label->request, kind,
-          kind == OPERATION_BUCKETS || kind == OPERATION_MONITOR_ALL ? (gpointer)s->agent
-                                                                     : (gpointer)manager);
-}
-
-static void
-do_query(Script *s, char **words)
-{
-    start_query(s, OPERATION_QUERY, words);
-}
-
-static void
-do_inspect(Script *s, char **words)
-{
-    start_query(s, OPERATION_INSPECT, words);
-}
-
-static void
-do_break(Script *s, char **words)
-{
-    start_query(s, OPERATION_BREAK, words);
-}
-
-static void
-do_buckets(Script *s, char **words)
-{
-    start_query(s, OPERATION_BUCKETS, words);
-}
-
-static void
-do_monitor(Script *s, char **words)
-{
-    start_query(s, OPERATION_MONITOR, words);
-}
-
-static void
-do_monitor_all(Script *s, char **words)
-{
-    start_query(s, OPERATION_MONITOR_ALL, words);
+    start(s, &label->request, kinds[i].kind,
+          kinds[i].is_of_agent ? (gpointer)s->agent : (gpointer)manager);
 }
 
 /* LABEL: a monitor of the name, which exists immediately. */
@@ -332,29 +307,14 @@ do_still(Script *s, char **words)
         script_fail(s, "the lock is not held");
 }
 
-typedef struct {
-    WebLocksMonitor *monitor;
-    char *expected;
-} Shown;
-
-static gboolean
-is_shown(gpointer data)
-{
-    const Shown *shown = data;
-    g_autofree char *held = test_list(web_locks_monitor_get_held(shown->monitor));
-    g_autofree char *pending = test_list(web_locks_monitor_get_pending(shown->monitor));
-    g_autofree char *state = g_strdup_printf("%s | %s", held, pending);
-
-    return g_str_equal(state, shown->expected);
-}
-
 /* LABEL "HELD | PENDING" */
 static void
 do_shows(Script *s, char **words)
 {
-    Shown shown = {WEB_LOCKS_MONITOR(script_get_label(s, words[1])->request.object), words[2]};
+    Shown shown = {WEB_LOCKS_MONITOR(script_get_label(s, words[1])->request.object), test_list,
+                   words[2]};
 
-    script_wait(s, is_shown, &shown);
+    script_wait(s, test_is_shown, &shown);
 }
 
 /* LABEL TEXT: the evidence about the first held lock of a monitor. */
@@ -402,12 +362,12 @@ const ScriptVerb script_app_verbs[] = {
     {"connected", do_connected},
     {"request", do_request},
     {"release", do_release},
-    {"query", do_query},
-    {"inspect", do_inspect},
-    {"break", do_break},
-    {"buckets", do_buckets},
-    {"monitor", do_monitor},
-    {"monitor-all", do_monitor_all},
+    {"query", do_start},
+    {"inspect", do_start},
+    {"break", do_start},
+    {"buckets", do_start},
+    {"monitor", do_start},
+    {"monitor-all", do_start},
     {"monitor-of", do_monitor_of},
     {"cancel", do_cancel},
     {"drop", do_drop},

@@ -35,7 +35,7 @@ test_take_over(void)
 }
 
 /* The second call, and the third while the first is being answered, have no effect: the claim does
- * not claim_steal from itself. */
+ * not steal from itself. */
 static void
 test_take_over_twice(void)
 {
@@ -273,7 +273,7 @@ test_dropped_in_handler(void)
         web_locks_claim_start(drop.claim);
         if (state == WEB_LOCKS_CLAIM_STATE_LOST) {
             test_wait(claim_is_held, drop.claim);
-            g_object_unref(claim_steal(other));
+            g_object_unref(test_lock_stolen(other, "a"));
         }
         test_wait(is_dropped, &drop);
         g_assert_null(gone);

@@ -197,7 +197,7 @@ test_lost(void)
 
     web_locks_claim_start(claim);
     test_wait(claim_is_held, claim);
-    loot = claim_steal(other);
+    loot = test_lock_stolen(other, "a");
     test_wait(claim_is_over, claim);
     g_assert_error(web_locks_claim_get_error(claim), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
     assert_state(other, "a | ");
@@ -221,7 +221,7 @@ test_reclaim(void)
     web_locks_claim_start(claim);
     test_wait(claim_is_held, claim);
     token = web_locks_claim_get_token(claim);
-    loot = claim_steal(other);
+    loot = test_lock_stolen(other, "a");
     test_wait(claim_is_queued, claim);
     g_assert_error(web_locks_claim_get_error(claim), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
     test_release(loot);
@@ -249,7 +249,7 @@ test_reclaim_stopped(void)
     g_signal_connect(claim, "notify::state", G_CALLBACK(on_lost_stop), NULL);
     web_locks_claim_start(claim);
     test_wait(claim_is_held, claim);
-    loot = claim_steal(other);
+    loot = test_lock_stolen(other, "a");
     test_wait(claim_is_over, claim);
     g_assert_cmpint(web_locks_claim_get_state(claim), ==, WEB_LOCKS_CLAIM_STATE_IDLE);
     test_settle(manager);
@@ -338,7 +338,7 @@ claim_in_thread(gpointer data)
         test_wait(claim_is_queued, claim);
         test_release(lock);
         test_wait(claim_is_held, claim);
-        loot = claim_steal(other);
+        loot = test_lock_stolen(other, "a");
         test_wait(claim_is_queued, claim);
         test_release(loot);
         test_wait(claim_is_held, claim);

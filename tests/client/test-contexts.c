@@ -172,14 +172,11 @@ test_lost_in_the_agents_context(void)
     Owner owner = {0};
     GThread *thread = owner_start(&owner);
     g_autoptr(WebLocksManager) other = test_manager_new();
-    g_autoptr(WebLocksOptions) steal = test_steal();
     g_autoptr(WebLocksLock) lock = test_lock(owner.manager, "a"), stolen = NULL;
-    g_autoptr(GError) error = NULL;
     LostThread lost = {0};
 
     g_signal_connect(lock, "lost", G_CALLBACK(on_lost_thread), &lost);
-    stolen = web_locks_manager_request_sync(other, "a", steal, NULL, &error);
-    g_assert_no_error(error);
+    stolen = test_lock_stolen(other, "a");
     while (!g_atomic_int_get(&lost.n_lost))
         g_thread_yield();
     g_assert_true(lost.thread == thread);
@@ -194,15 +191,13 @@ test_no_signals_inside(void)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), stolen = NULL, again = NULL;
-    g_autoptr(WebLocksOptions) steal = test_steal();
     g_autoptr(GError) error = NULL;
     g_auto(Losses) losses = {0};
     g_auto(Answer) answer = {0};
 
     losses_watch(&losses, lock);
     answer_ask(&answer, manager, "b");
-    stolen = web_locks_manager_request_sync(other, "a", steal, NULL, &error);
-    g_assert_no_error(error);
+    stolen = test_lock_stolen(other, "a");
     for (guint i = 0; i < 3; i++) {
         g_autoptr(WebLocksSnapshot) snapshot = web_locks_manager_query_sync(manager, NULL, &error);
 
@@ -243,13 +238,10 @@ test_sync_in_lost(void)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), stolen = NULL;
-    g_autoptr(WebLocksOptions) steal = test_steal();
-    g_autoptr(GError) error = NULL;
     Nested nested = {manager, 0};
 
     g_signal_connect(lock, "lost", G_CALLBACK(on_lost_nested), &nested);
-    stolen = web_locks_manager_request_sync(other, "a", steal, NULL, &error);
-    g_assert_no_error(error);
+    stolen = test_lock_stolen(other, "a");
     test_wait(test_is_set, &nested.n_done);
 }
 

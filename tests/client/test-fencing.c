@@ -17,15 +17,12 @@ static void
 test_late_writer(void)
 {
     g_autoptr(WebLocksManager) first = test_manager_new(), second = test_manager_new();
-    g_autoptr(WebLocksOptions) steal = test_steal();
     g_autoptr(WebLocksLock) lost = test_lock(first, "a"), lock = NULL;
-    g_autoptr(GError) error = NULL;
     Resource resource = {0};
 
     g_assert_true(resource_write(&resource, web_locks_lock_get_token(lost), "the first's"));
     /* The first agent's context does not run: it hasn't received the notification. */
-    lock = web_locks_manager_request_sync(second, "a", steal, NULL, &error);
-    g_assert_no_error(error);
+    lock = test_lock_stolen(second, "a");
     g_assert_true(resource_write(&resource, web_locks_lock_get_token(lock), "the second's"));
     g_assert_false(resource_write(&resource, web_locks_lock_get_token(lost), "too late"));
     g_assert_true(resource_write(&resource, web_locks_lock_get_token(lock), "the second's again"));

@@ -11,18 +11,6 @@
 #define DEADLINE_US (test_factor() * 30 * G_TIME_SPAN_SECOND)
 
 static void
-steal(WebLocksManager *other)
-{
-    g_autoptr(WebLocksOptions) options = test_steal();
-    g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksLock) stolen =
-        web_locks_manager_request_sync(other, "a", options, NULL, &error);
-
-    g_assert_no_error(error);
-    g_assert_nonnull(stolen);
-}
-
-static void
 break_by_name(WebLocksManager *other, const char *name)
 {
     g_autoptr(GError) error = NULL;
@@ -53,7 +41,7 @@ test_stolen(void)
 
         losses_watch(&losses, lock);
         g_assert_true(web_locks_lock_get_held(lock));
-        steal(other);
+        g_object_unref(test_lock_stolen(other, "a"));
         barrier(other);
         g_object_get(lock, "held", &held, NULL);
         g_assert_false(held);

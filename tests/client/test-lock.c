@@ -55,17 +55,6 @@ test_release_without_waiting(void)
     g_assert_cmpuint(losses.n_lost, ==, 0);
 }
 
-static WebLocksLock *
-steal(WebLocksManager *other, const char *name)
-{
-    g_autoptr(WebLocksOptions) options = test_steal();
-    g_autoptr(GError) error = NULL;
-    WebLocksLock *stolen = web_locks_manager_request_sync(other, name, options, NULL, &error);
-
-    g_assert_no_error(error);
-    return stolen;
-}
-
 /* The service has ended it, and the notification is in the holder's socket when it is released. */
 static void
 test_stolen_while_releasing(void)
@@ -83,7 +72,7 @@ test_stolen_while_releasing(void)
         g_auto(Answer) released = {0};
 
         losses_watch(&losses, lock);
-        stolen = steal(other, "a");
+        stolen = test_lock_stolen(other, "a");
         web_locks_lock_release_async(lock, NULL, answer_take, &released);
         g_assert_false(web_locks_lock_release_finish(lock, answer_wait(&released), &error));
         g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
@@ -133,7 +122,7 @@ test_unref_in_lost(void)
     g_object_unref(holder); /* with the last reference, the agent is freed */
     g_signal_connect(lock, "lost", G_CALLBACK(on_lost_unref), &lock);
     g_object_add_weak_pointer(G_OBJECT(lock), (gpointer *)&lock);
-    stolen = steal(other, "a");
+    stolen = test_lock_stolen(other, "a");
     while (lock != NULL)
         g_main_context_iteration(NULL, TRUE);
     test_settle(other);

@@ -178,14 +178,11 @@ test_stolen_meanwhile(void)
     g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new(),
                                stealing = test_manager_new();
     g_autoptr(WebLocksLock) held = test_lock(holder, "b"), stolen = NULL;
-    g_autoptr(WebLocksOptions) steal = test_steal();
-    g_autoptr(GError) error = NULL;
     g_auto(Answer) answer = {0};
 
     web_locks_manager_request_many_async(waiter, NAMES("a", "b"), NULL, NULL, answer_take, &answer);
     test_wait_for_state(holder, "a b | b");
-    stolen = web_locks_manager_request_sync(stealing, "a", steal, NULL, &error);
-    g_assert_no_error(error);
+    stolen = test_lock_stolen(stealing, "a");
     test_release(held);
     expect_error(&answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
     test_wait_for_state(stealing, "a | ");

@@ -126,15 +126,13 @@ use_sync(WebLocksManager *manager)
 {
     static const char *const names[] = {"x", "y", NULL};
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), dropped = test_lock(manager, "b");
-    g_autoptr(WebLocksOptions) steal = test_steal();
     g_autoptr(WebLocksLock) stolen = NULL;
     g_autoptr(GPtrArray) many = NULL;
     g_autoptr(GError) error = NULL;
 
     g_clear_object(&dropped);
     assert_state(manager, "a | ");
-    stolen = web_locks_manager_request_sync(manager, "a", steal, NULL, &error);
-    g_assert_no_error(error);
+    stolen = test_lock_stolen(manager, "a");
     test_settle(manager);
     g_assert_false(web_locks_lock_get_held(lock));
     test_release(stolen);
