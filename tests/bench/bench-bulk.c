@@ -41,12 +41,9 @@ typedef struct {
 static void
 on_held(GObject *source, GAsyncResult *result, gpointer data)
 {
-    g_autoptr(GError) error = NULL;
-    WebLocksLock *lock =
-        web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
+    WebLocksLock *lock = bench_request_finish(source, result);
     GPtrArray *locks = data;
 
-    bench_check_error(error, "request");
     g_ptr_array_add(locks, lock);
 }
 
@@ -86,22 +83,15 @@ bulk_wait(WebLocksManager *manager, guint n, GAsyncReadyCallback on_granted, gpo
 static void
 on_released(GObject *source, GAsyncResult *result, gpointer data)
 {
-    g_autoptr(WebLocksLock) lock = WEB_LOCKS_LOCK(source);
-    g_autoptr(GError) error = NULL;
-
-    web_locks_lock_release_finish(lock, result, &error);
-    bench_check_error(error, "release");
+    bench_release_finish(source, result);
 }
 
 static void
 on_granted(GObject *source, GAsyncResult *result, gpointer data)
 {
-    g_autoptr(GError) error = NULL;
-    WebLocksLock *lock =
-        web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
+    WebLocksLock *lock = bench_request_finish(source, result);
     Bench *bench = data;
 
-    bench_check_error(error, "request");
     bench_samples_add(bench->samples, bench->granted_at, bench_now());
     bench->granted_at = bench_now();
     bench->n_grants_left--;
@@ -198,10 +188,7 @@ main(int argc, char **argv)
     char line[256];
     guint n;
 
-    if (argc != 5) {
-        fprintf(stderr, "usage: bench-bulk ADDRESS SERVICE-PID held|waiting N\n");
-        return 2;
-    }
+    bench_check_usage(argc == 5, "ADDRESS SERVICE-PID held|waiting N");
     bench.service = (pid_t)bench_number(argv[2]);
     bench.bulk = connect_manager(argv[1]);
     bench.other = connect_manager(argv[1]);

@@ -16,7 +16,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -109,10 +108,7 @@ main(int argc, char **argv)
     pid_t flood, echo;
     Hand *hand;
 
-    if (argc != 4) {
-        fprintf(stderr, "usage: bench-calm-flood ADDRESS SOCKETS COUNT\n");
-        return 2;
-    }
+    bench_check_usage(argc == 4, "ADDRESS SOCKETS COUNT");
     n_sockets = bench_number(argv[2]);
     count = bench_number(argv[3]);
     if (n_sockets > SOCKETS_MAX)

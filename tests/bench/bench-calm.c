@@ -14,7 +14,6 @@
 #include "calm.h"
 #include "load.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -64,10 +63,7 @@ main(int argc, char **argv)
     guint n_neighbours, count;
     int pair[2], echo_pair[2];
 
-    if (argc != 5) {
-        fprintf(stderr, "usage: bench-calm ADDRESS NEIGHBOURS IN-FLIGHT COUNT\n");
-        return 2;
-    }
+    bench_check_usage(argc == 5, "ADDRESS NEIGHBOURS IN-FLIGHT COUNT");
     load.address = argv[1];
     n_neighbours = bench_number(argv[2]);
     load.in_flight = bench_number(argv[3]);

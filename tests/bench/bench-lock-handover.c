@@ -8,7 +8,6 @@
 
 #include "handover.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define LOCK_NAME "printer"
@@ -90,10 +89,7 @@ main(int argc, char **argv)
 {
     static const Handover handover = {begin, queue, acquire, release_lock};
 
-    if (argc != 3) {
-        fprintf(stderr, "usage: bench-lock-handover ADDRESS COUNT\n");
-        return 2;
-    }
+    bench_check_usage(argc == 3, "ADDRESS COUNT");
     handover_run(&handover, argv[1], bench_number(argv[2]));
     return EXIT_SUCCESS;
 }

@@ -15,7 +15,6 @@
  * COUNT pairs in total, the same number for each client. Every client is a process. Prints `rate`,
  * pairs per second. */
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -147,11 +146,7 @@ main(int argc, char **argv)
     guint n_clients;
     Load load;
 
-    if (argc != 6) {
-        fprintf(stderr, "usage: bench-lock-load ADDRESS async|sync|packets|echo CLIENTS IN-FLIGHT "
-                        "COUNT\n");
-        return 2;
-    }
+    bench_check_usage(argc == 6, "ADDRESS async|sync|packets|echo CLIENTS IN-FLIGHT COUNT");
     n_clients = bench_number(argv[3]);
     load.address = argv[1];
     load.in_flight = bench_number(argv[4]);

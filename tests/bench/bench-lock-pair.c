@@ -14,7 +14,6 @@
 
 #include "bench.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define LOCK_NAME "printer"
@@ -92,23 +91,16 @@ end_async(Pairs *pairs)
 static void
 on_released(GObject *source, GAsyncResult *result, gpointer data)
 {
-    g_autoptr(WebLocksLock) lock = WEB_LOCKS_LOCK(source);
-    g_autoptr(GError) error = NULL;
-
-    web_locks_lock_release_finish(lock, result, &error);
-    bench_check_error(error, "release");
+    bench_release_finish(source, result);
     end_async(data);
 }
 
 static void
 on_requested(GObject *source, GAsyncResult *result, gpointer data)
 {
-    g_autoptr(GError) error = NULL;
-    WebLocksLock *lock =
-        web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
+    WebLocksLock *lock = bench_request_finish(source, result);
     Pairs *pairs = data;
 
-    bench_check_error(error, "request");
     if (pairs->by_unref) {
         g_object_unref(lock);
         end_async(pairs);
@@ -160,10 +152,7 @@ main(int argc, char **argv)
     Pairs pairs = {.n_left = WARM_UP};
     Way run;
 
-    if (argc != 4) {
-        fprintf(stderr, "usage: bench-lock-pair ADDRESS sync|cold|async|unref COUNT\n");
-        return 2;
-    }
+    bench_check_usage(argc == 4, "ADDRESS sync|cold|async|unref COUNT");
     run = find_way(argv[2]);
     agent = bench_agent_new(argv[1]);
     pairs.manager = bench_manager_new(agent, "bench");

@@ -7,7 +7,6 @@
  *     bench-name-handover ADDRESS COUNT
  */
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "handover.h"
@@ -71,10 +70,7 @@ main(int argc, char **argv)
 {
     static const Handover handover = {begin, queue, acquire, release_lock};
 
-    if (argc != 3) {
-        fprintf(stderr, "usage: bench-name-handover ADDRESS COUNT\n");
-        return 2;
-    }
+    bench_check_usage(argc == 3, "ADDRESS COUNT");
     handover_run(&handover, argv[1], bench_number(argv[2]));
     return EXIT_SUCCESS;
 }

@@ -11,7 +11,6 @@
 
 #include "load.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "raw-bus.h"
@@ -68,10 +67,7 @@ main(int argc, char **argv)
     guint n_clients;
     Load load = {NULL};
 
-    if (argc != 5) {
-        fprintf(stderr, "usage: bench-name-load ADDRESS CLIENTS IN-FLIGHT COUNT\n");
-        return 2;
-    }
+    bench_check_usage(argc == 5, "ADDRESS CLIENTS IN-FLIGHT COUNT");
     n_clients = bench_number(argv[2]);
     load.address = argv[1];
     load.in_flight = bench_number(argv[3]);

@@ -10,7 +10,6 @@
  *   checked  SET NX PX, and a script that deletes the key only if its value is still the client's,
  *            which a release of a lock that can expire has to do. */
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,10 +102,7 @@ main(int argc, char **argv)
     redisContext *redis;
     guint count;
 
-    if (argc != 4) {
-        fprintf(stderr, "usage: bench-redis SOCKET del|checked COUNT\n");
-        return 2;
-    }
+    bench_check_usage(argc == 4, "SOCKET del|checked COUNT");
     count = bench_number(argv[3]);
     samples = bench_samples_new_shared(count);
     redis = redisConnectUnix(argv[1]);

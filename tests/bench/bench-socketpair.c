@@ -11,7 +11,6 @@
 
 #include "bench.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -86,10 +85,7 @@ main(int argc, char **argv)
     BenchSamples *samples;
     guint count;
 
-    if (argc != 3) {
-        fprintf(stderr, "usage: bench-socketpair round-trip|wake-up COUNT\n");
-        return 2;
-    }
+    bench_check_usage(argc == 3, "round-trip|wake-up COUNT");
     count = bench_number(argv[2]);
     samples = bench_samples_new_shared(count);
     if (g_str_equal(argv[1], "round-trip"))

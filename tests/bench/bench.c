@@ -82,6 +82,15 @@ bench_check_error(const GError *error, const char *what)
         bench_die(what, error->message);
 }
 
+void
+bench_check_usage(gboolean good, const char *arguments)
+{
+    if (good)
+        return;
+    fprintf(stderr, "usage: %s %s\n", program_invocation_short_name, arguments);
+    exit(2);
+}
+
 guint
 bench_number(const char *text)
 {
@@ -191,10 +200,7 @@ bench_main(int argc, char **argv, BenchRun run)
     BenchSamples *samples;
     guint count;
 
-    if (argc != 3) {
-        fprintf(stderr, "usage: %s ADDRESS COUNT\n", argv[0]);
-        return 2;
-    }
+    bench_check_usage(argc == 3, "ADDRESS COUNT");
     count = bench_number(argv[2]);
     samples = bench_samples_new_shared(count);
     run(argv[1], count, samples);
@@ -305,5 +311,26 @@ bench_release(WebLocksLock *lock)
     g_autoptr(GError) error = NULL;
 
     web_locks_lock_release_sync(lock, NULL, &error);
+    bench_check_error(error, "release");
+}
+
+WebLocksLock *
+bench_request_finish(GObject *source, GAsyncResult *result)
+{
+    g_autoptr(GError) error = NULL;
+    WebLocksLock *lock =
+        web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
+
+    bench_check_error(error, "request");
+    return lock;
+}
+
+void
+bench_release_finish(GObject *source, GAsyncResult *result)
+{
+    g_autoptr(WebLocksLock) lock = WEB_LOCKS_LOCK(source);
+    g_autoptr(GError) error = NULL;
+
+    web_locks_lock_release_finish(lock, result, &error);
     bench_check_error(error, "release");
 }

@@ -21,6 +21,8 @@ void bench_die(const char *what, const char *reason) G_GNUC_NORETURN;
 void bench_check(int r, const char *what);
 void bench_check_errno(gboolean good, const char *what);
 void bench_check_error(const GError *error, const char *what);
+/* Ends the program if its arguments are not as in that text. */
+void bench_check_usage(gboolean good, const char *arguments);
 /* A number from 1 on, of the command line. */
 guint bench_number(const char *text);
 
@@ -64,3 +66,6 @@ WebLocksManager *bench_manager_new(WebLocksAgent *agent, const char *bucket);
 void bench_barrier(WebLocksAgent *agent);
 WebLocksLock *bench_request(WebLocksManager *manager, const char *name);
 void bench_release(WebLocksLock *lock);
+/* The ends of asynchronous calls; the second one drops the reference to the lock. */
+WebLocksLock *bench_request_finish(GObject *source, GAsyncResult *result);
+void bench_release_finish(GObject *source, GAsyncResult *result);

@@ -91,12 +91,9 @@ static void begin_pair(LockPair *pair);
 static void
 on_released(GObject *source, GAsyncResult *result, gpointer data)
 {
-    g_autoptr(WebLocksLock) lock = WEB_LOCKS_LOCK(source);
-    g_autoptr(GError) error = NULL;
     LockPair *pair = data;
 
-    web_locks_lock_release_finish(lock, result, &error);
-    bench_check_error(error, "release");
+    bench_release_finish(source, result);
     pair->client->n_to_end--;
     begin_pair(pair);
 }
@@ -104,11 +101,8 @@ on_released(GObject *source, GAsyncResult *result, gpointer data)
 static void
 on_requested(GObject *source, GAsyncResult *result, gpointer data)
 {
-    g_autoptr(GError) error = NULL;
-    WebLocksLock *lock =
-        web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
+    WebLocksLock *lock = bench_request_finish(source, result);
 
-    bench_check_error(error, "request");
     web_locks_lock_release_async(lock, NULL, on_released, data);
 }
 
