@@ -66,6 +66,7 @@
 #define BUS_KIND_FLATPAK "flatpak"
 #define BUS_KIND_SNAP    "snap"
 #define BUS_KIND_GROUP   "group"
+#define BUS_KIND_CLUSTER "cluster"
 
 #define BUS_STATE_HELD    "held"
 #define BUS_STATE_PENDING "pending"

@@ -19,6 +19,7 @@
 #define KEY_CLUSTER_ID      "ClusterId"
 #define KEY_USERS           "Users"
 #define KEY_GROUPS          "Groups"
+#define KEY_SHARED          "Shared"
 #define KEY_TURN            "Turn"
 
 #define ROOT_DEFAULT   "/weblocks"
@@ -36,7 +37,7 @@
 
 static const char *const cluster_keys[] = {KEY_SERVERS,         KEY_ROOT,       KEY_SESSION_TIMEOUT,
                                            KEY_CREDENTIAL_FILE, KEY_CLUSTER_ID, NULL};
-static const char *const bucket_keys[] = {KEY_USERS, KEY_GROUPS, KEY_TURN, NULL};
+static const char *const bucket_keys[] = {KEY_USERS, KEY_GROUPS, KEY_SHARED, KEY_TURN, NULL};
 
 typedef struct {
     const char *path;
@@ -129,6 +130,21 @@ read_number(const Reader *reader, const char *key, guint min, guint max, guint *
         return fail(reader, key, "'%s' is not a number of seconds from %u to %u", text, min, max);
     *value = (guint)number;
     return TRUE;
+}
+
+static gboolean
+read_yes_or_no(const Reader *reader, const char *key, gboolean *value)
+{
+    g_autofree char *text = NULL;
+
+    if (!has_key(reader, key))
+        return TRUE;
+    text = read_text(reader, key);
+    if (text == NULL)
+        return FALSE;
+    *value = g_str_equal(text, "yes");
+    return *value || g_str_equal(text, "no") ||
+           fail(reader, key, "'%s' is neither 'yes' nor 'no'", text);
 }
 
 /* ---- [Cluster] */
@@ -315,6 +331,7 @@ read_bucket(const Reader *reader, ClusterConfig *config)
     return check_keys(reader, bucket_keys) &&
            read_ids(reader, KEY_USERS, "user", find_user, bucket->uids) &&
            read_ids(reader, KEY_GROUPS, "group", find_group, bucket->gids) &&
+           read_yes_or_no(reader, KEY_SHARED, &bucket->is_shared) &&
            read_number(reader, KEY_TURN, TURN_MIN, TURN_MAX, &bucket->turn_secs);
 }
 

@@ -14,6 +14,7 @@
  *     [Bucket render]
  *     Users=alice;bob
  *     Groups=artists
+ *     Shared=yes
  *     Turn=10
  *
  * Only Servers= and one bucket are required. A bucket without Users= and Groups= is for all users.
@@ -31,6 +32,7 @@ typedef struct {
     GArray *uids;        /* of guint32 */
     GArray *gids;        /* of guint32 */
     gboolean is_for_all; /* neither users nor groups are given */
+    gboolean is_shared;  /* its users share its locks */
     guint turn_secs;     /* how long a host keeps a permit that another one waits for */
 } ClusterBucketConfig;
 

@@ -11,10 +11,10 @@
  * Reading is strict: the GVariant is in normal form, and if cluster_packet_read_*() returns TRUE,
  * all numbers, enumerations and texts are valid. Texts contain only what D-Bus strings can.
  *
- * Words: a *queue* is one lock name of one bucket of one user, with the requests of this host. A
- * *permit* is what the host may grant in a queue now. A *turn* is the time from a permit until it
- * is returned. A *claim* is what the engine stores of one host for one name. The *lease* is the
- * time until which all permits are valid. */
+ * Words: a *queue* is one lock name of one bucket, of one user unless it is shared, with the
+ * requests of this host. A *permit* is what the host may grant in a queue now. A *turn* is the time
+ * from a permit until it is returned. A *claim* is what the engine stores of one host for one name.
+ * The *lease* is the time until which all permits are valid. */
 
 #pragma once
 
@@ -29,6 +29,9 @@
 #define CLUSTER_BUCKET_BYTES_MAX 64u
 #define CLUSTER_NAME_BYTES_MAX   4096u
 #define CLUSTER_HOST_BYTES_MAX   255u
+
+/* The uid in the packets about a bucket whose users share it. */
+#define CLUSTER_NO_UID G_MAXUINT32
 
 /* The most claims in ROWS. Fewer fit into a packet if the names of the hosts are long. */
 #define CLUSTER_ROWS_MAX 1000u

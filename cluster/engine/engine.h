@@ -35,9 +35,9 @@
 
 #define ENGINE_READ_US G_USEC_PER_SEC
 
-/* The data of a bucket's node: its settings, which all hosts must have in common. There is no other
- * value of `shared` so far; an empty text means the same. */
-#define ENGINE_BUCKET_SETTINGS "shared=no"
+/* The data of a bucket's node: its settings, which all hosts must have in common. An empty text
+ * means `shared=no`. */
+#define ENGINE_SETTINGS(is_shared) ((is_shared) ? "shared=yes" : "shared=no")
 
 /* The longest tick of servers with which a session lives as long as touches.h says. */
 #define ENGINE_TICK_MAX_MS 2000u
@@ -141,9 +141,9 @@ const char *engine_get_server(const Engine *self);
 void engine_join(
     Engine *self, const char *host, const char *instance, EngineCallback callback, gpointer data);
 
-/* Makes the node of a bucket with ENGINE_BUCKET_SETTINGS, unless it exists. OTHER: there is no
- * root. */
-void engine_ensure_bucket(Engine *self, const char *bucket, EngineCallback callback, gpointer data);
+/* Makes the node of a bucket with these settings, unless it exists. OTHER: there is no root. */
+void engine_ensure_bucket(
+    Engine *self, const char *bucket, const char *settings, EngineCallback callback, gpointer data);
 
 /* Makes the node of a lock name, and those above it up to the root, unless they exist. The server
  * deletes it some time after its last claim. OTHER: there is no root. */

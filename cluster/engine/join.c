@@ -115,13 +115,14 @@ on_name_made(const EngineAnswer *answer, gpointer data)
 }
 
 void
-engine_ensure_bucket(Engine *self, const char *bucket, EngineCallback callback, gpointer data)
+engine_ensure_bucket(
+    Engine *self, const char *bucket, const char *settings, EngineCallback callback, gpointer data)
 {
     g_autofree char *path = engine_path_bucket(self->root, bucket);
     Ensuring *ensuring = g_new0(Ensuring, 1);
 
     *ensuring = (Ensuring){callback, data};
-    make(self, self->root, path, ENGINE_BUCKET_SETTINGS, ZOO_PERSISTENT, on_name_made, ensuring);
+    make(self, self->root, path, settings, ZOO_PERSISTENT, on_name_made, ensuring);
 }
 
 void

@@ -49,6 +49,7 @@ engine_grant(Engine *self,
     g_autofree char *path = claim_path(name_path, claim);
     g_autofree char *user_path = g_path_get_dirname(name_path);
     g_autofree char *bucket_path = engine_path_bucket_of(name_path);
+    const char *settings = ENGINE_SETTINGS(engine_path_is_shared(name_path));
     EngineTransaction transaction;
 
     g_assert(self->host_path != NULL);
@@ -58,7 +59,7 @@ engine_grant(Engine *self,
     engine_transaction_end_typed(&transaction);
     engine_transaction_set(&transaction, self->host_path, "", -1);
     transaction.operation->block_part =
-        engine_transaction_set(&transaction, bucket_path, ENGINE_BUCKET_SETTINGS, -1);
+        engine_transaction_set(&transaction, bucket_path, settings, -1);
     engine_transaction_send(&transaction, self, callback, data);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bus-string.h"
+#include "cluster-packet.h"
 
 #define COMPONENT_MAX  255
 #define SESSION_DIGITS 16
@@ -54,6 +55,14 @@ engine_path_bucket_of(const char *name_path)
     g_autofree char *user_path = g_path_get_dirname(name_path);
 
     return g_path_get_dirname(user_path);
+}
+
+gboolean
+engine_path_is_shared(const char *name_path)
+{
+    g_autofree char *user_path = g_path_get_dirname(name_path);
+
+    return g_ascii_strtoull(strrchr(user_path, '/') + 1, NULL, 10) == CLUSTER_NO_UID;
 }
 
 gboolean

@@ -7,7 +7,8 @@
  *     ROOT/hosts                        in which nobody can make nodes: see join.c
  *     ROOT/sessions/HOST-SESSION        ephemeral; HOST and the session's id in 16 hex digits
  *     ROOT/buckets/BUCKET               its version is the last block of tokens, data: its settings
- *     ROOT/buckets/BUCKET/UID           its version is the number of steals
+ *     ROOT/buckets/BUCKET/UID           its version is the number of steals; UID is
+ *                                       CLUSTER_NO_UID in a shared bucket
  *     ROOT/buckets/BUCKET/UID/HASH      container; HASH is the lock name's, data: the lock name
  *     ROOT/buckets/BUCKET/UID/HASH/...  claims, ephemeral */
 
@@ -24,6 +25,9 @@ char *engine_path_host(const char *root, const char *host, guint64 session);
 char *engine_path_bucket(const char *root, const char *bucket);
 char *engine_path_name(const char *root, const char *bucket, guint32 uid, const char *name);
 char *engine_path_bucket_of(const char *name_path);
+
+/* Whether the path of a name is in a shared bucket. */
+gboolean engine_path_is_shared(const char *name_path);
 
 /* Parses the name of a node below ROOT/sessions. `host` may be NULL, else it is a new string. */
 gboolean engine_path_parse_host(const char *node, char **host, guint64 *session);

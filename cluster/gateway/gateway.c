@@ -309,12 +309,29 @@ on_hello(gpointer data)
     gateway->status_source = g_timeout_add_seconds(STATUS_SECS, on_status, gateway);
 }
 
+/* Whether weblocksd has read the same of the bucket: the servers' settings were compared with those
+ * that this process has read. */
+static gboolean
+is_as_configured(const Gateway *gateway, const ClusterDemand *message)
+{
+    const ClusterBucketConfig *bucket =
+        cluster_config_find(gateway->options->config, message->bucket);
+
+    return bucket != NULL && bucket->is_shared == (message->uid == CLUSTER_NO_UID);
+}
+
 static void
 on_demand(const ClusterDemand *message, gpointer data)
 {
     Gateway *gateway = data;
     Entry *entry = g_hash_table_lookup(gateway->handles, &message->handle);
 
+    if (!is_as_configured(gateway, message)) {
+        g_warning("weblocksd has read another configuration of the bucket '%s': restart both",
+                  message->bucket);
+        service_socket_disconnect(gateway->service);
+        return;
+    }
     if (entry == NULL) {
         entry = get_entry(gateway, message->bucket, message->uid, message->name);
         if (entry_get_handle(entry) != 0) {

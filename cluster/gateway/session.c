@@ -400,6 +400,7 @@ on_block_read(const EngineAnswer *answer, gpointer data)
 {
     Session *session = data;
     const ClusterBucketConfig *bucket;
+    const char *settings;
     guint64 block;
 
     if (!session_check_answer(session, answer, FALSE))
@@ -410,12 +411,13 @@ on_block_read(const EngineAnswer *answer, gpointer data)
         return; /* interrupted: again with the next connection */
     bucket = session->config->buckets->pdata[session->n_checked];
     block = (guint64)MAX(answer->version, 0);
-    if (answer->text[0] != '\0' && !g_str_equal(answer->text, ENGINE_BUCKET_SETTINGS)) {
+    settings = answer->text[0] != '\0' ? answer->text : ENGINE_SETTINGS(FALSE);
+    if (!g_str_equal(settings, ENGINE_SETTINGS(bucket->is_shared))) {
         if (is_first_failure(session))
             g_critical(
                 "the settings of the bucket '%s' are '%s' on the ZooKeeper servers, and '%s' "
                 "on this host",
-                bucket->name, answer->text, ENGINE_BUCKET_SETTINGS);
+                bucket->name, settings, ENGINE_SETTINGS(bucket->is_shared));
         end(session, CLUSTER_REASON_OTHER_SETTINGS);
         return;
     }
@@ -452,7 +454,8 @@ check_buckets(Session *session)
         return;
     }
     bucket = session->config->buckets->pdata[session->n_checked];
-    engine_ensure_bucket(session->engine, bucket->name, on_bucket_made, session);
+    engine_ensure_bucket(session->engine, bucket->name, ENGINE_SETTINGS(bucket->is_shared),
+                         on_bucket_made, session);
 }
 
 static void

@@ -344,6 +344,13 @@ cluster_new(Server *server,
     self->data = data;
     /* The gateway may still have lists for an earlier process. */
     self->last_serial = (guint64)g_random_int() << 32;
+    for (guint i = 0; i < config->buckets->len; i++) {
+        const ClusterBucketConfig *bucket = config->buckets->pdata[i];
+
+        if (bucket->is_shared)
+            g_hash_table_add(server->user_agent.shared_buckets,
+                             g_strconcat(BUS_CLUSTER_PREFIX, bucket->name, NULL));
+    }
     gateway_init(&self->gateway, socket_path, &server->turn, &gateway_functions, self);
     demands_init(&self->demands, on_linger, self);
     lease_timer_init(&self->lease, tick, self); /* which calls cluster_check_lease() */
@@ -374,6 +381,17 @@ lose_requests(LockManager *manager)
     lock_manager_unref(manager);
 }
 
+/* Whether the bucket is configured, and belongs to that owner: Shared= may have changed. */
+static gboolean
+is_configured(const Cluster *self, const LockManager *manager)
+{
+    const ClusterBucketConfig *bucket =
+        self != NULL ? cluster_find_bucket(self, manager->bucket) : NULL;
+
+    return bucket != NULL &&
+           bucket->is_shared == principal_has_members(&manager->principal->identity);
+}
+
 void
 cluster_lose_unconfigured(const Cluster *self, UserAgent *user_agent)
 {
@@ -387,8 +405,7 @@ cluster_lose_unconfigured(const Cluster *self, UserAgent *user_agent)
     while (g_hash_table_iter_next(&principals, NULL, (gpointer *)&principal)) {
         g_hash_table_iter_init(&iter, principal->managers);
         while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&manager))
-            if (manager->clustered &&
-                (self == NULL || cluster_find_bucket(self, manager->bucket) == NULL))
+            if (manager->clustered && !is_configured(self, manager))
                 g_ptr_array_add(managers, manager);
     }
     for (guint i = 0; i < managers->len; i++)

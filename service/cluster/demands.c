@@ -12,10 +12,17 @@
 
 #define LINGER_MS 1000
 
-static LimitsAccount *
-get_account(const Demand *demand)
+G_STATIC_ASSERT(PRINCIPAL_NO_UID == CLUSTER_NO_UID);
+
+static Principal *
+find_requester(const LockQueue *queue)
 {
-    return &demand->queue->manager->principal->account;
+    const GQueue *const queues[] = {&queue->held, &queue->pending, &queue->permit->steals};
+
+    for (guint i = 0; i < G_N_ELEMENTS(queues); i++)
+        if (queues[i]->head != NULL)
+            return ((const LockRequest *)queues[i]->head->data)->agent->principal;
+    return queue->manager->principal; /* it is empty already */
 }
 
 static void
@@ -23,7 +30,8 @@ demand_free(gpointer data)
 {
     Demand *demand = data;
 
-    limits_discharge(get_account(demand), CHARGE_DEMAND, 1);
+    limits_discharge(&demand->charged->account, CHARGE_DEMAND, 1);
+    principal_unref(demand->charged);
     lock_queue_unref(demand->queue);
     g_free(demand);
 }
@@ -70,7 +78,8 @@ demands_get(Demands *self, LockQueue *queue)
     demand = g_new0(Demand, 1);
     demand->handle = ++self->last_handle;
     demand->queue = lock_queue_ref(queue);
-    limits_charge(get_account(demand), CHARGE_DEMAND, 1);
+    demand->charged = principal_ref(find_requester(queue));
+    limits_charge(&demand->charged->account, CHARGE_DEMAND, 1);
     g_hash_table_insert(self->by_queue, queue, demand);
     g_hash_table_insert(self->by_handle, &demand->handle, demand);
     return demand;

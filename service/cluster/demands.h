@@ -21,6 +21,7 @@
 typedef struct {
     guint64 handle;
     LockQueue *queue;
+    Principal *charged; /* of the first request that it was made for; owned reference */
     /* Of its permit; `block` is 0 if there is none. If it is not confirmed, it is from an earlier
      * connection. */
     guint64 block;

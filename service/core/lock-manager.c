@@ -111,12 +111,12 @@ lock_manager_next_token(LockManager *manager)
     return ++manager->last_token;
 }
 
-/* Whether agents of the principal can have requests there: in its own buckets, and in those of
- * groups. */
+/* Whether agents of the principal can have requests there: in its own buckets, and in those that
+ * have members. */
 static gboolean
 is_of(const LockManager *manager, const Principal *principal)
 {
-    return manager->principal == principal || manager->principal->identity.kind == PRINCIPAL_GROUP;
+    return manager->principal == principal || principal_has_members(&manager->principal->identity);
 }
 
 static gboolean

@@ -28,6 +28,8 @@ typedef enum {
     LOCK_RESULT_NO_GROUP,
     /* Not from the core: other users hold the lock or wait for it, so the caller may not end it. */
     LOCK_RESULT_OF_OTHERS,
+    /* Not from the core: other users may hold the lock on other hosts, so only uid 0 may end it. */
+    LOCK_RESULT_NOT_ROOT,
     /* Not from the core: a bucket of several machines, and this one is not configured for it. */
     LOCK_RESULT_NO_CLUSTER,
     /* Not from the core: the caller may not use this bucket. */

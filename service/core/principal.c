@@ -39,13 +39,17 @@ read_gid(const char *bucket, guint32 *out_gid)
 }
 
 PrincipalIdentity
-principal_identity_of_bucket(const PrincipalIdentity *caller, const char *bucket)
+principal_identity_of_bucket(const UserAgent *user_agent,
+                             const PrincipalIdentity *caller,
+                             const char *bucket)
 {
     guint32 gid;
 
-    if (!read_gid(bucket, &gid))
-        return *caller;
-    return (PrincipalIdentity){.uid = gid, .kind = PRINCIPAL_GROUP, .app_id = ""};
+    if (read_gid(bucket, &gid))
+        return (PrincipalIdentity){gid, PRINCIPAL_GROUP, ""};
+    if (g_hash_table_contains(user_agent->shared_buckets, bucket))
+        return (PrincipalIdentity){PRINCIPAL_NO_UID, PRINCIPAL_CLUSTER, bucket};
+    return *caller;
 }
 
 /* Takes `of_uid`. */
@@ -75,7 +79,7 @@ principal_get(UserAgent *user_agent, const PrincipalIdentity *identity)
 
     if (principal != NULL)
         return principal_ref(principal);
-    if (identity->kind == PRINCIPAL_UNSANDBOXED || identity->kind == PRINCIPAL_GROUP)
+    if (identity->kind == PRINCIPAL_UNSANDBOXED || principal_has_members(identity))
         return principal_new(user_agent, identity, NULL);
     principal = principal_find(user_agent, &of_uid);
     if (principal != NULL)

@@ -3,7 +3,8 @@
 
 /* A principal, which corresponds to an origin in a browser: a uid and, for a sandboxed application,
  * its application id. Two clients share the locks of their own buckets if and only if they have the
- * same principal. A Unix group is a principal without clients: the members share its buckets.
+ * same principal. A Unix group is a principal without clients: the members share its buckets. So is
+ * a bucket of a cluster whose users share it.
  *
  * Identities are compared field by field, never as one concatenated string, so that no application
  * id can be chosen to equal another principal. A principal has the lock managers of its storage
@@ -23,18 +24,32 @@ typedef enum {
     PRINCIPAL_UNSANDBOXED,
     PRINCIPAL_FLATPAK,
     PRINCIPAL_SNAP,
+    /* Without clients. */
     PRINCIPAL_GROUP,
+    PRINCIPAL_CLUSTER,
 } PrincipalKind;
+
+/* The uid of a shared bucket of a cluster, which belongs to no user. */
+#define PRINCIPAL_NO_UID G_MAXUINT32
 
 typedef struct {
     guint32 uid; /* of a group: its gid */
     PrincipalKind kind;
-    const char *app_id; /* "" if it is no sandboxed application */
+    const char *app_id; /* "" if it is no sandboxed application; of a shared bucket: its name */
 } PrincipalIdentity;
 
+static inline gboolean
+principal_has_members(const PrincipalIdentity *identity)
+{
+    return identity->kind >= PRINCIPAL_GROUP;
+}
+
 /* The owner of the bucket that clients of `caller` address by this name: the group of a bucket
- * `group:GID`, otherwise the caller. Whether they may do so is not decided here. */
-PrincipalIdentity principal_identity_of_bucket(const PrincipalIdentity *caller, const char *bucket);
+ * `group:GID`, itself if it is one of UserAgent.shared_buckets, otherwise the caller. Whether they
+ * may do so is not decided here. The texts are those of the arguments. */
+PrincipalIdentity principal_identity_of_bucket(const UserAgent *user_agent,
+                                               const PrincipalIdentity *caller,
+                                               const char *bucket);
 
 /* ---- accounts: what is counted of a principal
  *

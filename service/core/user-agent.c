@@ -13,6 +13,7 @@ user_agent_init(UserAgent *user_agent, const Limits *limits)
     user_agent->limits = *limits;
     user_agent->room_bytes = G_MAXSIZE;
     user_agent->principals = g_hash_table_new(principal_identity_hash, principal_identity_equal);
+    user_agent->shared_buckets = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     user_agent->total.scope = SCOPE_TOTAL;
     g_queue_init(&user_agent->agents);
     user_agent->deadlines = g_sequence_new(NULL);
@@ -31,6 +32,7 @@ user_agent_fini(UserAgent *user_agent)
     g_assert(g_sequence_is_empty(user_agent->deadlines));
     g_sequence_free(user_agent->deadlines);
     g_hash_table_unref(user_agent->principals);
+    g_hash_table_unref(user_agent->shared_buckets);
     limits_account_fini(&user_agent->total);
 }
 

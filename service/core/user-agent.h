@@ -18,10 +18,11 @@
 
 struct UserAgent {
     Limits limits;
-    GHashTable *principals; /* PrincipalIdentity -> Principal, weak */
-    GQueue agents;          /* of Agent, by Agent.in_user_agent; weak */
-    LimitsAccount total;    /* of all principals */
-    GSequence *deadlines;   /* of LockRequest, by deadline and then by their order; weak */
+    GHashTable *principals;     /* PrincipalIdentity -> Principal, weak */
+    GHashTable *shared_buckets; /* their names, owned: see principal_identity_of_bucket() */
+    GQueue agents;              /* of Agent, by Agent.in_user_agent; weak */
+    LimitsAccount total;        /* of all principals */
+    GSequence *deadlines;       /* of LockRequest, by deadline and then by their order; weak */
     Effects effects;
     GPtrArray *demands;  /* of LockQueue, owned references: see permit_take_changed() */
     gint64 now_us;       /* monotonic */

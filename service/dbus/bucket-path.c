@@ -52,7 +52,7 @@ bucket_path_encode_for(const PrincipalIdentity *observer,
                        const PrincipalIdentity *owner,
                        const char *bucket)
 {
-    if (owner->kind == PRINCIPAL_GROUP || principal_identity_equal(observer, owner))
+    if (principal_has_members(owner) || principal_identity_equal(observer, owner))
         return bucket_path_encode(bucket);
     if (observer->uid == owner->uid)
         return encode(BUS_SERVICE_PATH, owner->kind, owner->app_id, bucket);

@@ -92,6 +92,8 @@ static const struct {
         {BUS_ERROR_NOT_SUPPORTED,
          "buckets 'group:GID', with a decimal group id, are on the system bus"},
     [LOCK_RESULT_OF_OTHERS] = {BUS_ERROR_SECURITY, "other users hold this lock or wait for it"},
+    [LOCK_RESULT_NOT_ROOT] = {BUS_ERROR_SECURITY,
+                              "users share this bucket: only root can end what others may hold"},
     [LOCK_RESULT_NO_CLUSTER] = {BUS_ERROR_NOT_SUPPORTED,
                                 "this machine is not configured for this bucket of a cluster"},
     [LOCK_RESULT_NO_ACCESS] = {BUS_ERROR_SECURITY,

@@ -193,7 +193,7 @@ visit_buckets_of(const Principal *principal, const Agent *caller, BucketFunc fun
             func(data, manager->bucket);
 }
 
-/* The names that the caller can use: its own, and those of groups. */
+/* The names that the caller can use: its own, and those that it shares. */
 static void
 visit_buckets(const Client *client, BucketFunc func, gpointer data)
 {
@@ -203,7 +203,7 @@ visit_buckets(const Client *client, BucketFunc func, gpointer data)
     visit_buckets_of(own, client->agent, func, data);
     g_hash_table_iter_init(&iter, own->user_agent->principals);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&other))
-        if (other->identity.kind == PRINCIPAL_GROUP && client_may_observe(client, other))
+        if (principal_has_members(&other->identity) && client_may_observe(client, other))
             visit_buckets_of(other, client->agent, func, data);
 }
 
@@ -247,28 +247,28 @@ append_tree(Writer *writer, const Client *client)
 }
 
 static const char *const kind_names[] = {
-    [PRINCIPAL_UNSANDBOXED] = BUS_KIND_USER,
-    [PRINCIPAL_FLATPAK] = BUS_KIND_FLATPAK,
-    [PRINCIPAL_SNAP] = BUS_KIND_SNAP,
-    [PRINCIPAL_GROUP] = BUS_KIND_GROUP,
+    [PRINCIPAL_UNSANDBOXED] = BUS_KIND_USER, [PRINCIPAL_FLATPAK] = BUS_KIND_FLATPAK,
+    [PRINCIPAL_SNAP] = BUS_KIND_SNAP,        [PRINCIPAL_GROUP] = BUS_KIND_GROUP,
+    [PRINCIPAL_CLUSTER] = BUS_KIND_CLUSTER,
 };
 
-/* A bucket of a group has the caller's uid, by whose path it is addressed. */
+/* A bucket that has members has the caller's uid, by whose path it is addressed. */
 static void
 append_observable_bucket(Writer *writer, const Principal *observer, const LockManager *manager)
 {
     const PrincipalIdentity *owner = &manager->principal->identity;
-    const guint32 uid = owner->kind == PRINCIPAL_GROUP ? observer->identity.uid : owner->uid;
+    const gboolean has_members = principal_has_members(owner);
+    const guint32 uid = has_members ? observer->identity.uid : owner->uid;
+    const char *app_id = has_members ? "" : owner->app_id;
     const char *bucket = lock_manager_get_name_for(manager, writer->caller);
     g_autofree char *path = bucket_path_encode_for(&observer->identity, owner, bucket);
 
     note(writer,
          sd_bus_message_append(writer->message, "(oa{sv})", path, 6, "uid", "u", uid, "kind", "s",
-                               kind_names[owner->kind], "app", "s", owner->app_id, "bucket", "s",
-                               bucket, "held", "u", (guint32)manager->n_held, "pending", "u",
+                               kind_names[owner->kind], "app", "s", app_id, "bucket", "s", bucket,
+                               "held", "u", (guint32)manager->n_held, "pending", "u",
                                (guint32)(manager->requests.length - manager->n_held)));
-    writer->n_bytes +=
-        OBSERVABLE_ENTRY_BYTES + strlen(path) + strlen(bucket) + strlen(owner->app_id);
+    writer->n_bytes += OBSERVABLE_ENTRY_BYTES + strlen(path) + strlen(bucket) + strlen(app_id);
 }
 
 static void

@@ -42,9 +42,9 @@ typedef struct {
 /* ---- who may use a bucket */
 
 static gboolean
-has_queue(const Principal *principal, const LockCall *call)
+has_queue(const LockCall *call, const Target *target)
 {
-    const LockManager *manager = lock_manager_find(principal, call->bucket);
+    const LockManager *manager = target_find_manager(target, call->bucket);
 
     return manager != NULL && g_hash_table_contains(manager->queues, call->name);
 }
@@ -59,9 +59,8 @@ check_name_length(const LockCall *call)
 /* A name that has a queue, or for which there is room in the gateway: that may keep a name for a
  * while when its requests have ended. */
 static LockResult
-check_name(const Client *client, const LockCall *call)
+check_name(const Client *client, const LockCall *call, const Target *target)
 {
-    const Principal *principal = client->agent->principal;
     LockResult result;
     LimitId limit;
 
@@ -69,8 +68,9 @@ check_name(const Client *client, const LockCall *call)
         return LOCK_RESULT_OK;
     if ((result = check_name_length(call)) != LOCK_RESULT_OK)
         return result;
-    if (!has_queue(principal, call) && !limits_admit(&client->server->user_agent.limits,
-                                                     &principal->account, CHARGE_DEMAND, 1, &limit))
+    if (!has_queue(call, target) &&
+        !limits_admit(&client->server->user_agent.limits, &client->agent->principal->account,
+                      CHARGE_DEMAND, 1, &limit))
         return lock_result_limit(limit);
     return LOCK_RESULT_OK;
 }
@@ -96,8 +96,20 @@ check_break(const LockCall *call)
     return check_name_length(call);
 }
 
+/* uid 0 may look at all buckets, and end what is held in those that are shared. */
+static gboolean
+may_use(const Client *client, const LockCall *call, const Target *target)
+{
+    if (client_is_admitted(client, call->bucket))
+        return TRUE;
+    if (target->owner.kind == PRINCIPAL_CLUSTER)
+        return client->agent->principal->identity.uid == 0 &&
+               (call->kind != LOCK_CALL_REQUEST || call->options.steal);
+    return call->owner.is_other;
+}
+
 LockResult
-cluster_calls_check(const Client *client, const LockCall *call)
+cluster_calls_check(const Client *client, const LockCall *call, const Target *target)
 {
     const Server *server = client->server;
     const ClusterBucketConfig *bucket = NULL;
@@ -108,16 +120,15 @@ cluster_calls_check(const Client *client, const LockCall *call)
         return LOCK_RESULT_NO_ACCESS;
     if (server->cluster != NULL && call->owner.identity.kind == PRINCIPAL_UNSANDBOXED)
         bucket = cluster_find_bucket(server->cluster, call->bucket);
-    if (bucket == NULL)
+    /* A shared bucket has one path. */
+    if (bucket == NULL || (bucket->is_shared && call->owner.is_other))
         return LOCK_RESULT_NO_CLUSTER;
     if (call->kind == LOCK_CALL_RELEASE || call->kind == LOCK_CALL_ABORT)
         return LOCK_RESULT_OK;
-    /* The path of another user's bucket is for uid 0, which may always look. */
-    if (!call->owner.is_other &&
-        !cluster_bucket_config_admits(bucket, caller->uid, client->gids, client->n_gids))
+    if (!may_use(client, call, target))
         return LOCK_RESULT_NO_ACCESS;
     if (call->kind == LOCK_CALL_REQUEST)
-        return check_name(client, call);
+        return check_name(client, call, target);
     return call->kind == LOCK_CALL_BREAK ? check_break(call) : LOCK_RESULT_OK;
 }
 
@@ -339,6 +350,7 @@ void
 cluster_calls_init(Server *server, ClusterConfig *config, const char *socket_path)
 {
     server->cluster_calls = g_ptr_array_new_with_free_func(asked_call_free);
+    server->cluster_config = config;
     server->cluster = cluster_new(server, config, socket_path, &functions, server);
 }
 

@@ -18,7 +18,7 @@ void cluster_calls_fini(Server *server);
 
 /* Returns whether the client may make a call about a bucket of a cluster: LOCK_RESULT_OK, or the
  * reason. */
-LockResult cluster_calls_check(const Client *client, const LockCall *call);
+LockResult cluster_calls_check(const Client *client, const LockCall *call, const Target *target);
 
 /* What cluster_calls_ask() has done. */
 typedef enum {

@@ -43,6 +43,14 @@ is_for_own_client(const Client *client, const LockCall *call)
            named->agent->principal->identity.uid == client->agent->principal->identity.uid;
 }
 
+/* Whether the caller needs a right for what others have. */
+static gboolean
+needs_right(const Client *client, const LockCall *call)
+{
+    return client->agent->principal->identity.uid != 0 && may_concern_others(call) &&
+           !is_for_own_client(client, call);
+}
+
 static LockResult
 check_group(const Client *client, const LockCall *call, const Target *target)
 {
@@ -55,7 +63,7 @@ check_group(const Client *client, const LockCall *call, const Target *target)
         return LOCK_RESULT_OK;
     if (!client_is_member(client, target->owner.uid))
         return LOCK_RESULT_NO_ACCESS;
-    if (caller->uid == 0 || !may_concern_others(call) || is_for_own_client(client, call))
+    if (!needs_right(client, call))
         return LOCK_RESULT_OK;
     manager = target_find_manager(target, call->bucket);
     return manager != NULL && lock_manager_concerns_others(manager, call->name, caller->uid)
@@ -70,7 +78,8 @@ target_resolve_other(const Client *client, const LockCall *call)
     Target target = {LOCK_RESULT_OK, .owner = call->owner.identity};
 
     if (!call->owner.is_other)
-        target.owner = principal_identity_of_bucket(caller, call->bucket);
+        target.owner =
+            principal_identity_of_bucket(&client->server->user_agent, caller, call->bucket);
     else if (!call->owner.has_uid)
         target.owner.uid = caller->uid;
     target.principal = principal_find(&client->server->user_agent, &target.owner);
@@ -82,6 +91,10 @@ target_resolve_other(const Client *client, const LockCall *call)
     if (target.result == LOCK_RESULT_OK && g_str_has_prefix(call->bucket, BUS_GROUP_PREFIX))
         target.result = check_group(client, call, &target);
     if (target.result == LOCK_RESULT_OK && lock_call_is_clustered(call))
-        target.result = cluster_calls_check(client, call);
+        target.result = cluster_calls_check(client, call, &target);
+    /* Whose locks those of other hosts are is not known here. */
+    if (target.result == LOCK_RESULT_OK && target.owner.kind == PRINCIPAL_CLUSTER &&
+        needs_right(client, call))
+        target.result = LOCK_RESULT_NOT_ROOT;
     return target;
 }

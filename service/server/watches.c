@@ -166,7 +166,7 @@ notify_watches_of_all(const LimitsAccount *account, const Effect *effect, const 
     }
 }
 
-/* The members of a group are clients of any principal. */
+/* The members are clients of any principal. */
 static void
 notify_members(Server *server, const Effect *effect, const Client *notified)
 {
@@ -189,7 +189,7 @@ watches_notify(Server *server, const Effect *effect, const Client *notified)
         shown = lock_manager_find(manager->principal, manager->session->public_name);
     if (shown != NULL)
         notify_watches(shown, effect, NULL);
-    if (manager->principal->identity.kind == PRINCIPAL_GROUP)
+    if (principal_has_members(&manager->principal->identity))
         notify_members(server, effect, notified);
     for (const LimitsAccount *account = &manager->principal->account; account != NULL;
          account = account->parent)

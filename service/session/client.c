@@ -3,6 +3,9 @@
 
 #include "client.h"
 
+#include <string.h>
+
+#include "bus-names.h"
 #include "lock-manager.h"
 #include "principal.h"
 
@@ -173,9 +176,22 @@ client_is_member(const Client *client, guint32 gid)
 }
 
 gboolean
+client_is_admitted(const Client *client, const char *bucket)
+{
+    const PrincipalIdentity *identity = &client->agent->principal->identity;
+    const ClusterBucketConfig *config =
+        cluster_config_find(client->server->cluster_config, bucket + strlen(BUS_CLUSTER_PREFIX));
+
+    return identity->kind == PRINCIPAL_UNSANDBOXED &&
+           cluster_bucket_config_admits(config, identity->uid, client->gids, client->n_gids);
+}
+
+gboolean
 client_may_observe(const Client *client, const Principal *observed)
 {
+    const PrincipalIdentity *identity = &observed->identity;
+
     return principal_may_observe(client->agent->principal, observed) ||
-           (observed->identity.kind == PRINCIPAL_GROUP &&
-            client_is_member(client, observed->identity.uid));
+           (identity->kind == PRINCIPAL_GROUP && client_is_member(client, identity->uid)) ||
+           (identity->kind == PRINCIPAL_CLUSTER && client_is_admitted(client, identity->app_id));
 }

@@ -16,6 +16,7 @@
 
 #include <glib.h>
 
+#include "cluster-config.h"
 #include "lock-call.h"
 #include "turn.h"
 #include "user-agent.h"
@@ -57,12 +58,13 @@ struct Server {
     /* The other parts are owned by server/server.c, which creates and frees them. */
     Bus *bus;               /* of dbus/bus.c */
     PacketSockets *sockets; /* of socket/packet-socket.c */
-    Cluster *cluster;     /* of cluster/cluster.c: buckets of several hosts; NULL: not configured */
-    State *state;         /* of state/state.c: the stored state; NULL: none */
-    Ownership *ownership; /* these: of server/ */
-    GPtrArray *cluster_calls; /* of server/cluster-calls.c; NULL if `cluster` is */
-    Sleep *sleep;             /* NULL if `cluster` is */
-    GSource *scheduler;       /* see scheduler.h */
+    Cluster *cluster; /* of cluster/cluster.c: buckets of several hosts; NULL: not configured */
+    const ClusterConfig *cluster_config; /* likewise; borrowed */
+    State *state;                        /* of state/state.c: the stored state; NULL: none */
+    Ownership *ownership;                /* these: of server/ */
+    GPtrArray *cluster_calls;            /* of server/cluster-calls.c; NULL if `cluster` is */
+    Sleep *sleep;                        /* NULL if `cluster` is */
+    GSource *scheduler;                  /* see scheduler.h */
     GSource *bus_source;
 
     void (*client_free)(Client *client); /* frees the data of higher layers */
@@ -139,6 +141,9 @@ LockManager *target_find_manager(const Target *target, const char *bucket);
 
 /* Whether the client may use the buckets of a group: a member, or uid 0, in no sandbox. */
 gboolean client_is_member(const Client *client, guint32 gid);
+
+/* Whether the client may use a configured bucket of a cluster. */
+gboolean client_is_admitted(const Client *client, const char *bucket);
 
 /* Whether the client may look at the buckets of a principal. */
 gboolean client_may_observe(const Client *client, const Principal *observed);

@@ -104,11 +104,25 @@ take_records(Restore *self, const guint8 *bytes, gsize size)
 /* ---- the live requests */
 
 static gboolean
+restore_in(const PrincipalIdentity *owner,
+           Agent *agent,
+           const char *bucket,
+           const char *name,
+           const LockRequest *stored)
+{
+    g_autoptr(LockManager) manager =
+        user_agent_get_manager(agent->principal->user_agent, owner, bucket);
+
+    return lock_manager_restore(manager, agent, name, stored) != NULL;
+}
+
+/* A request of a bucket that is shared since this start may contradict those of other users: then
+ * it is restored where it was, to be lost. */
+static gboolean
 restore_request(Restore *self, const Record *record)
 {
     Agent *agent = g_hash_table_lookup(self->agents, &record->agent);
-    const LockRequest *request;
-    LockManager *manager;
+    const PrincipalIdentity *own;
     const char *bucket, *name;
     PrincipalIdentity owner;
     LockRequest stored;
@@ -123,11 +137,10 @@ restore_request(Restore *self, const Record *record)
         self->restored->lost.name = name;
         return TRUE;
     }
-    owner = principal_identity_of_bucket(&agent->principal->identity, bucket);
-    manager = user_agent_get_manager(self->user_agent, &owner, bucket);
-    request = lock_manager_restore(manager, agent, name, &stored);
-    lock_manager_unref(manager);
-    return request != NULL;
+    own = &agent->principal->identity;
+    owner = principal_identity_of_bucket(self->user_agent, own, bucket);
+    return restore_in(&owner, agent, bucket, name, &stored) ||
+           (owner.kind == PRINCIPAL_CLUSTER && restore_in(own, agent, bucket, name, &stored));
 }
 
 static int

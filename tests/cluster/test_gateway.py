@@ -270,8 +270,8 @@ class Reasons(GatewayCase):
         self.assertEqual(host.gateway_log().count('which this version does not know'), 1)
 
     def test_other_settings(self):
-        """A bucket has its settings from its first host on, and with each grant; data without them are as those of
-        this version."""
+        """A bucket has its settings from its first host on, and with each grant; data without them are those of a
+        bucket that is not shared."""
         path = f'{self.root}/buckets/farm'
         engine = self.engine()
         host, service = self.start()

@@ -54,8 +54,11 @@ class ClusterCase(StateCase):
         super().setUp()
         self.config_path = os.path.join(self.directory, 'cluster.conf')
         self.socket_path = os.path.join(self.directory, 'gateway')
+        self.write_config(self.config)
+
+    def write_config(self, text):
         with open(self.config_path, 'w', encoding='utf-8') as file:
-            file.write(self.config)
+            file.write(text)
 
     def start(self, *arguments, **kw):
         return super().start(f'--cluster-config={self.config_path}',

@@ -25,13 +25,13 @@ SessionTimeout={timeout}
 
 [Bucket farm]
 Turn={turn}
-'''
+{more}'''
 
 
 class Host:
     """One host. Its clients are connections to its bus."""
 
-    def __init__(self, name, place, servers, timeout=15, turn=1):
+    def __init__(self, name, place, servers, timeout=15, turn=1, more=''):
         self.name = name
         self.place = place
         self.bus = Bus()
@@ -44,12 +44,13 @@ class Host:
         self.gateway = None
         self.control = None
         self.clients = []
-        self._settings = {'servers': servers.replace(',', ';'), 'turn': turn}
+        self._settings = {'servers': servers.replace(',', ';'), 'turn': turn, 'more': more}
         self.write_config(timeout)
         self._gateway_log = open(os.path.join(self.directory, 'gateway.log'), 'ab')
 
-    def write_config(self, timeout):
+    def write_config(self, timeout, **settings):
         self.timeout = timeout
+        self._settings.update(settings)
         with open(self.config, 'w', encoding='utf-8') as file:
             file.write(CONFIG.format(timeout=timeout, **self._settings))
 
@@ -166,6 +167,7 @@ class HostsCase(RepeatedIfStarved, unittest.TestCase):
     n_hosts = 3
     session_timeout = 15
     turn = 1
+    more = ''  # lines for the bucket
     sync_ticks = SYNC_TICKS
     tick_ms = TICK_MS
 
@@ -181,7 +183,7 @@ class HostsCase(RepeatedIfStarved, unittest.TestCase):
     @classmethod
     def add_host(cls, name, servers=None, timeout=None):
         host = Host(name, cls.network.add(), servers or cls.ensemble.addresses,
-                    timeout or cls.session_timeout, cls.turn)
+                    timeout or cls.session_timeout, cls.turn, cls.more)
         cls.addClassCleanup(host.stop)
         cls.hosts.append(host.start())
         return host

@@ -28,6 +28,8 @@ DRIVER_PATH = '/org/freedesktop/DBus'
 PRINCIPALS = {}
 # The groups of clients that are in some, likewise.
 GROUPS = {}
+# The uids that share buckets of a cluster, by address and path.
+SHARED = {}
 _CAPABILITIES = Gio.DBusCapabilityFlags.UNIX_FD_PASSING
 
 
@@ -343,6 +345,8 @@ class Judge:
         if of_group:
             groups = GROUPS.get((self._address, to), ())
             return not app and (uid == 0 or int(of_group[1]) in (uid, *groups))
+        if (self._address, path) in SHARED:
+            return not app and uid in (0, *SHARED[self._address, path])
         if (uid, app) == (about_uid, about_app):
             return path.startswith(f'{ROOT}/bucket/')
         if app or uid not in (0, about_uid):

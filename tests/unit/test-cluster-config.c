@@ -63,6 +63,7 @@ test_defaults(Fixture *fixture, gconstpointer data)
     g_assert_nonnull(bucket);
     g_assert_cmpstr(bucket->name, ==, "b");
     g_assert_cmpuint(bucket->turn_secs, ==, 10);
+    g_assert_false(bucket->is_shared);
     g_assert_true(cluster_bucket_config_admits(bucket, 12345, NULL, 0));
 }
 
@@ -75,8 +76,8 @@ test_all_keys(Fixture *fixture, gconstpointer data)
              "# a comment\n[Cluster]\nServers=zk1.example.org:2181; [::1]:65535;\n"
              "Root=/site/locks\nSessionTimeout=40\nCredentialFile=/etc/weblocks/credential\n"
              "ClusterId=0123456789abcdef0123456789abcdef\n"
-             "[Bucket a.b-c_9]\nUsers=root;nobody\nTurn=1\n"
-             "[Bucket groups]\nGroups=root;\nTurn=3600\n",
+             "[Bucket a.b-c_9]\nUsers=root;nobody\nTurn=1\nShared=no\n"
+             "[Bucket groups]\nGroups=root;\nShared=yes\nTurn=3600\n",
              &error);
     const guint32 groups[] = {5, 0};
     const ClusterBucketConfig *bucket;
@@ -91,6 +92,7 @@ test_all_keys(Fixture *fixture, gconstpointer data)
 
     bucket = cluster_config_find(config, "a.b-c_9");
     g_assert_cmpuint(bucket->turn_secs, ==, 1);
+    g_assert_false(bucket->is_shared);
     g_assert_true(cluster_bucket_config_admits(bucket, 0, NULL, 0));
     g_assert_true(cluster_bucket_config_admits(bucket, 65534, NULL, 0));
     g_assert_false(cluster_bucket_config_admits(bucket, 1000, NULL, 0));
@@ -98,6 +100,7 @@ test_all_keys(Fixture *fixture, gconstpointer data)
 
     bucket = cluster_config_find(config, "groups");
     g_assert_cmpuint(bucket->turn_secs, ==, 3600);
+    g_assert_true(bucket->is_shared);
     g_assert_false(cluster_bucket_config_admits(bucket, 0, NULL, 0));
     g_assert_true(cluster_bucket_config_admits(bucket, 1000, groups, 2));
     g_assert_false(cluster_bucket_config_admits(bucket, 1000, groups, 1));
@@ -173,6 +176,8 @@ static const Mistake mistakes[] = {
     {SERVERS BUCKET "Turn=3601\n",
      "[Bucket b] Turn: '3601' is not a number of seconds from 1 to 3600"},
     {SERVERS BUCKET "Turn=a\n", "[Bucket b] Turn: 'a' is not a number of seconds from 1 to 3600"},
+    {SERVERS BUCKET "Shared=true\n", "[Bucket b] Shared: 'true' is neither 'yes' nor 'no'"},
+    {SERVERS BUCKET "Shared=\n", "[Bucket b] Shared: '' is neither 'yes' nor 'no'"},
     {SERVERS BUCKET "Users=\xff\n", "[Bucket b] Users: Key"},
 };
 
