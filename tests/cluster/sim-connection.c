@@ -59,7 +59,7 @@ end_request(gpointer data)
 static gint64
 get_client_delay_us(SimLoop *loop)
 {
-    return sim_range(loop, 0, sim_chance(loop, 0.05) ? 400 * MS : 10 * MS);
+    return sim_range(loop, 0, sim_chance(loop, 0.05) && !loop->is_prompt ? 400 * MS : 10 * MS);
 }
 
 /* ---- connections */
@@ -97,6 +97,8 @@ sim_connection_changed(const char *path, gboolean are_children, gpointer data)
 {
     const Server *server = data;
 
+    if (!g_hash_table_contains(server->watched, path))
+        return;
     for (guint i = 0; i < server->open->len; i++) {
         SimConnection *connection = server->open->pdata[i];
         SimMessage *message;
@@ -125,9 +127,10 @@ read_node(SimConnection *connection, SimRequest *request)
         for (guint i = 0; i < node->children->len; i++)
             g_ptr_array_add(request->children, g_strdup(node->children->pdata[i]));
     }
-    if (request->watches)
-        g_hash_table_add(connection->watches[request->kind == SIM_CHILDREN],
-                         g_strdup(request->path));
+    if (!request->watches)
+        return;
+    g_hash_table_add(connection->watches[request->kind == SIM_CHILDREN], g_strdup(request->path));
+    g_hash_table_add(connection->server->watched, g_strdup(request->path));
 }
 
 static void
@@ -136,6 +139,8 @@ answer(SimConnection *connection, SimRequest *request)
     SimMessage *message = g_new0(SimMessage, 1);
 
     request->seen = connection->server->applied;
+    if (connection->servers->class->answered != NULL)
+        connection->servers->class->answered(request, connection->servers->data);
     if (request->kind != SIM_CONNECT) {
         *message = (SimMessage){.kind = SIM_ANSWERED, .request = sim_request_ref(request)};
     } else if (request->r == ZOK) {

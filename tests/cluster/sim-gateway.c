@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <glib-unix.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -13,7 +14,7 @@
 #include "sim-servers.h"
 
 #define DIRECTORY_PREFIX "/sim/"
-#define FIRST_LISTEN_FD  100
+#define FIRST_LISTEN_FD  10000000
 
 struct SimGateway {
     guint host;
@@ -55,7 +56,7 @@ find_files(const char *path)
 {
     gboolean is_ours = g_str_has_prefix(path, DIRECTORY_PREFIX);
 
-    return is_ours ? gateways[path[strlen(DIRECTORY_PREFIX)] - '0']->files : NULL;
+    return is_ours ? gateways[atoi(path + strlen(DIRECTORY_PREFIX))]->files : NULL;
 }
 
 gboolean
@@ -225,7 +226,8 @@ get_servers(guint host)
     GString *text = g_string_new(NULL);
 
     for (guint i = 0; i < SIM_SERVERS; i++)
-        g_string_append_printf(text, "%s127.0.%u.%u:1", i > 0 ? "," : "", host, i + 1);
+        g_string_append_printf(text, "%s127.%u.%u.%u:1", i > 0 ? "," : "", host >> 8, host & 255,
+                               i + 1);
     return g_string_free(text, FALSE);
 }
 

@@ -9,7 +9,7 @@
 
 /* The path of a gateway's socket is the number of its host. The descriptor of a connection is twice
  * that for the lock service, and one more for the gateway. */
-static SimHost *hosts[SIM_HOSTS_MAX];
+static SimHost *hosts[SIM_WHOLE_HOSTS_MAX];
 
 void
 sim_host_timer_in(SimHost *host, guint name, guint id, gint64 delay_us, SimFunc func)
@@ -223,7 +223,7 @@ sim_host_end_gateway(SimHost *host, gboolean is_killed)
 static void
 end_turns(void)
 {
-    for (guint i = 0; i < SIM_HOSTS_MAX; i++)
+    for (guint i = 0; i < SIM_WHOLE_HOSTS_MAX; i++)
         if (hosts[i] != NULL)
             sim_service_end_turn(hosts[i]->service);
 }
@@ -239,7 +239,7 @@ sim_host_new(SimLoop *loop,
 {
     SimHost *host = g_new0(SimHost, 1);
 
-    g_assert(number < SIM_HOSTS_MAX);
+    g_assert(number < SIM_WHOLE_HOSTS_MAX);
     hosts[number] = host;
     host->loop = loop;
     host->servers = servers;

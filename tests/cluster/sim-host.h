@@ -14,6 +14,9 @@
 #define SIM_CLIENTS   3
 #define SIM_TURN_SECS 3
 
+/* How many there can be of this kind; a gateway alone takes less time. */
+#define SIM_WHOLE_HOSTS_MAX 4
+
 typedef struct SimHost SimHost;
 
 /* A lock as its client observes it. */

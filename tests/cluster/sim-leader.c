@@ -36,13 +36,13 @@ sim_packet_new(PacketKind kind, SimRequest *request)
 gint64
 sim_leader_get_delay_us(SimLoop *loop)
 {
-    return sim_range(loop, 0, sim_chance(loop, 0.02) ? 150 * MS : 3 * MS);
+    return sim_range(loop, 0, sim_chance(loop, 0.02) && !loop->is_prompt ? 150 * MS : 3 * MS);
 }
 
 static gint64
 get_apply_delay_us(SimLoop *loop)
 {
-    return sim_range(loop, 0, sim_chance(loop, 0.03) ? 2 * S : 3 * MS);
+    return sim_range(loop, 0, sim_chance(loop, 0.03) && !loop->is_prompt ? 2 * S : 3 * MS);
 }
 
 /* ---- the leader */
@@ -298,6 +298,7 @@ sim_server_init(Server *server, SimServers *servers, guint number)
     server->number = number;
     server->tree = sim_tree_new(sim_connection_changed, server);
     server->touched = new_touched();
+    server->watched = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     server->open = g_ptr_array_new();
     sim_channel_init(&server->up, servers->loop, on_up, sim_packet_free, server);
     sim_channel_init(&server->down, servers->loop, on_down, sim_packet_free, server);
@@ -309,6 +310,7 @@ sim_server_clear(Server *server)
 {
     sim_tree_free(server->tree);
     g_hash_table_unref(server->touched);
+    g_hash_table_unref(server->watched);
     g_ptr_array_unref(server->open);
     sim_channel_clear(&server->up);
     sim_channel_clear(&server->down);

@@ -81,8 +81,17 @@ sim_loop_init(SimLoop *loop, guint32 seed)
 }
 
 void
+sim_loop_be_sparse(SimLoop *loop)
+{
+    loop->to_run = g_ptr_array_new_with_free_func((GDestroyNotify)g_source_unref);
+    loop->by_fd = g_hash_table_new(NULL, NULL);
+}
+
+void
 sim_loop_clear(SimLoop *loop)
 {
+    g_clear_pointer(&loop->to_run, g_ptr_array_unref);
+    g_clear_pointer(&loop->by_fd, g_hash_table_unref);
     the_loop = NULL;
     g_ptr_array_unref(loop->sources);
     g_hash_table_unref(loop->timers);
@@ -236,6 +245,20 @@ boot_time_get_us(void)
 
 /* ---- sources with descriptors */
 
+static void
+run_later(GSource *source)
+{
+    if (the_loop->to_run != NULL)
+        g_ptr_array_add(the_loop->to_run, g_source_ref(source));
+}
+
+void
+sim_loop_set_ready(int fd)
+{
+    if (the_loop->by_fd != NULL)
+        run_later(g_hash_table_lookup(the_loop->by_fd, GINT_TO_POINTER(fd)));
+}
+
 guint
 __wrap_g_source_attach(GSource *source, G_GNUC_UNUSED GMainContext *context)
 {
@@ -243,14 +266,15 @@ __wrap_g_source_attach(GSource *source, G_GNUC_UNUSED GMainContext *context)
 
     *self = (Source){g_source_ref(source), G_MAXINT64};
     g_ptr_array_add(the_loop->sources, self);
+    run_later(source);
     return sim_loop_new_id();
 }
 
 gpointer
-__wrap_g_source_add_unix_fd(G_GNUC_UNUSED GSource *source,
-                            int fd,
-                            G_GNUC_UNUSED GIOCondition events)
+__wrap_g_source_add_unix_fd(GSource *source, int fd, G_GNUC_UNUSED GIOCondition events)
 {
+    if (the_loop->by_fd != NULL)
+        g_hash_table_insert(the_loop->by_fd, GINT_TO_POINTER(fd), source);
     return GINT_TO_POINTER(fd);
 }
 
@@ -262,14 +286,22 @@ __wrap_g_source_modify_unix_fd(G_GNUC_UNUSED GSource *source,
 }
 
 void
-__wrap_g_source_remove_unix_fd(G_GNUC_UNUSED GSource *source, G_GNUC_UNUSED gpointer tag)
+__wrap_g_source_remove_unix_fd(G_GNUC_UNUSED GSource *source, gpointer tag)
 {
+    if (the_loop->by_fd != NULL)
+        g_hash_table_remove(the_loop->by_fd, tag);
 }
 
 GIOCondition
 __wrap_g_source_query_unix_fd(G_GNUC_UNUSED GSource *source, gpointer tag)
 {
     return the_loop->poll(GPOINTER_TO_INT(tag));
+}
+
+static void
+on_wake(gpointer source)
+{
+    run_later(source);
 }
 
 /* Dispatches it as long as it has something to do. */
@@ -285,12 +317,31 @@ run_source(Source *self)
     if (timeout_ms < 0 || the_loop->now_us + timeout_ms * MS >= self->wakes_us)
         return;
     self->wakes_us = the_loop->now_us + timeout_ms * MS;
-    sim_loop_at(the_loop, self->wakes_us, ignore, NULL);
+    if (the_loop->to_run != NULL)
+        sim_loop_add(the_loop, self->wakes_us, on_wake, g_source_ref(self->source),
+                     (GDestroyNotify)g_source_unref);
+    else
+        sim_loop_at(the_loop, self->wakes_us, ignore, NULL);
+}
+
+static void
+run_to_run(SimLoop *loop)
+{
+    while (loop->to_run->len > 0) {
+        g_autoptr(GSource) source = g_ptr_array_steal_index(loop->to_run, loop->to_run->len - 1);
+        Source self = {source, G_MAXINT64};
+
+        run_source(&self);
+    }
 }
 
 static void
 run_sources(SimLoop *loop)
 {
+    if (loop->to_run != NULL) {
+        run_to_run(loop);
+        return;
+    }
     for (guint i = 0; i < loop->sources->len; i++) {
         Source *self = loop->sources->pdata[i];
 

@@ -23,15 +23,26 @@ typedef struct {
     guint64 n_events;
     GHashTable *timers; /* id -> the data of an idle function, or NULL */
     GPtrArray *sources; /* of Source: those that were attached */
+    /* With many hosts: after a function, only those sources are dispatched whose time has come,
+     * whose descriptor is ready, and new ones. NULL: all are asked. */
+    GPtrArray *to_run; /* of GSource, owned */
+    GHashTable *by_fd; /* -> GSource, borrowed; of `to_run` */
     guint last_timer;
     void (*after_each)(void); /* called after each function */
     SimPoll poll;             /* set by the owner */
     GRand *rand;
     gboolean has_trace;
+    gboolean is_prompt; /* no message takes long */
 } SimLoop;
 
 void sim_loop_init(SimLoop *loop, guint32 seed);
 void sim_loop_clear(SimLoop *loop);
+
+/* From now on, sources are dispatched as `to_run` says. */
+void sim_loop_be_sparse(SimLoop *loop);
+
+/* The descriptor is ready. */
+void sim_loop_set_ready(int fd);
 
 /* Calls `func` at this time, or now if it has passed. `data` is freed after the call. */
 void sim_loop_at(SimLoop *loop, gint64 at_us, SimFunc func, gpointer data);

@@ -29,6 +29,7 @@ typedef struct {
     guint applied;       /* transactions of the log */
     GHashTable *touched; /* guint64 -> guint, the time-out: since the last reply to a ping */
     GPtrArray *open;     /* of SimConnection */
+    GHashTable *watched; /* set of paths that a connection has ever watched */
     SimChannel up, down; /* to and from the leader, of Packet */
     SimChannel to_apply; /* of Packet: the server is behind */
 } Server;

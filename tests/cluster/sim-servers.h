@@ -17,7 +17,7 @@
 #include "sim-tree.h"
 
 #define SIM_SERVERS     3
-#define SIM_HOSTS_MAX   4
+#define SIM_HOSTS_MAX   1000
 #define SIM_ALL_SERVERS ((1u << SIM_SERVERS) - 1)
 
 /* After a server was cut off, it is not cut off again for this time, in which it replies to the
@@ -79,10 +79,12 @@ typedef struct {
 
 void sim_message_free(gpointer message);
 
-/* What the servers have committed, and which sessions have expired. */
+/* What the servers have committed, which sessions have expired, and what was answered. */
 typedef struct {
     void (*committed)(const SimTransaction *transaction, gpointer data);
     void (*expired)(guint64 session, gpointer data);
+    /* A server answers a request. NULL: this is not of interest. */
+    void (*answered)(const SimRequest *request, gpointer data);
 } SimServersClass;
 
 SimServers *

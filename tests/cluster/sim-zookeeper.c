@@ -52,14 +52,17 @@ struct _zhandle {
 
 static SimServers *the_servers;
 static GPtrArray *handles; /* of zhandle_t */
+static GHashTable *by_fd;  /* -> zhandle_t */
 static int last_fd;
 
 void
 sim_zookeeper_init(SimServers *servers)
 {
     the_servers = servers;
-    if (handles == NULL)
+    if (handles == NULL) {
         handles = g_ptr_array_new();
+        by_fd = g_hash_table_new(NULL, NULL);
+    }
     g_assert(handles->len == 0);
     last_fd = FIRST_FD;
 }
@@ -67,10 +70,7 @@ sim_zookeeper_init(SimServers *servers)
 static zhandle_t *
 find_handle(int fd)
 {
-    for (guint i = 0; i < handles->len; i++)
-        if (((zhandle_t *)handles->pdata[i])->fd == fd)
-            return handles->pdata[i];
-    return NULL;
+    return g_hash_table_lookup(by_fd, GINT_TO_POINTER(fd));
 }
 
 GIOCondition
@@ -85,6 +85,7 @@ int
 __wrap_shutdown(int fd, G_GNUC_UNUSED int how)
 {
     find_handle(fd)->is_shut = TRUE;
+    sim_loop_set_ready(fd);
     return 0;
 }
 
@@ -185,6 +186,7 @@ close_connection(zhandle_t *zh, gboolean is_lossy)
     if (zh->connection != NULL)
         sim_connection_close(zh->connection, is_lossy);
     zh->connection = NULL;
+    g_hash_table_remove(by_fd, GINT_TO_POINTER(zh->fd));
     zh->fd = -1;
     zh->is_shut = FALSE;
     g_queue_clear_full(&zh->inbox, sim_message_free);
@@ -238,6 +240,7 @@ on_message(SimMessage *message, gpointer data)
     zhandle_t *zh = data;
 
     g_queue_push_tail(&zh->inbox, message);
+    sim_loop_set_ready(zh->fd);
 }
 
 static void
@@ -245,8 +248,10 @@ connect_to_next(zhandle_t *zh)
 {
     guint server = zh->next_server++ % SIM_SERVERS;
 
-    g_snprintf(zh->server, sizeof zh->server, "127.0.%u.%u:1", zh->host, server + 1);
+    g_snprintf(zh->server, sizeof zh->server, "127.%u.%u.%u:1", zh->host >> 8, zh->host & 255,
+               server + 1);
     zh->fd = ++last_fd;
+    g_hash_table_insert(by_fd, GINT_TO_POINTER(zh->fd), zh);
     zh->state = ZOO_ASSOCIATING_STATE;
     zh->received_us = zh->sent_us = boot_time_get_us();
     zh->connection = sim_servers_connect(the_servers, zh->host, server, (guint64)zh->id.client_id,
@@ -347,8 +352,10 @@ zookeeper_init2(const char *hosts,
                 G_GNUC_UNUSED log_callback_fn log)
 {
     zhandle_t *zh = g_new0(zhandle_t, 1);
+    guint high;
 
-    g_assert_cmpint(sscanf(hosts, "127.0.%u.", &zh->host), ==, 1);
+    g_assert_cmpint(sscanf(hosts, "127.%u.%u.", &high, &zh->host), ==, 2);
+    zh->host += high << 8;
     zh->next_server = g_random_int() % SIM_SERVERS;
     zh->watcher = watcher;
     zh->context = context;

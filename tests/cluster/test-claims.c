@@ -45,7 +45,7 @@ typedef struct {
     SimLoop loop;
     SimServers *servers;
     SimClaims *claims;
-    SimHost *hosts[SIM_HOSTS_MAX];
+    SimHost *hosts[SIM_WHOLE_HOSTS_MAX];
     guint n_hosts;
     guint timeout_secs; /* of sessions */
     guint n_faults;
@@ -237,7 +237,7 @@ on_expired(guint64 session, gpointer data)
     }
 }
 
-static const SimServersClass servers_class = {on_committed, on_expired};
+static const SimServersClass servers_class = {on_committed, on_expired, NULL};
 
 /* ---- a schedule */
 
@@ -469,7 +469,7 @@ run_schedule(guint32 seed, gboolean has_trace)
     world.timeout_secs = timeouts[sim_range(&world.loop, 0, G_N_ELEMENTS(timeouts) - 1)];
     world.held = g_array_new(FALSE, FALSE, sizeof(SimLock));
     world.lost = g_array_new(FALSE, FALSE, sizeof(Lost));
-    world.n_hosts = (guint)sim_range(&world.loop, 2, SIM_HOSTS_MAX);
+    world.n_hosts = (guint)sim_range(&world.loop, 2, SIM_WHOLE_HOSTS_MAX);
     for (guint i = 0; i < world.n_hosts; i++)
         world.hosts[i] = sim_host_new(&world.loop, world.servers, world.claims, i,
                                       world.timeout_secs, &host_class, &world);
