@@ -4,7 +4,7 @@
 """The targets of the figures."""
 
 from figures import Target
-from measures import bounds, calm, cluster, crashes, growth, handovers, memory, pairs, state, throughput
+from measures import bounds, calm, cluster, cluster_many, crashes, growth, handovers, memory, pairs, state, throughput
 
 
 def all_targets(settings, tables):
@@ -13,7 +13,7 @@ def all_targets(settings, tables):
     for key, make in (('pairs', _pairs), ('handovers', _handovers), ('throughput', _throughput),
                       ('growth', _growth), ('memory', _memory), ('calm', _calm),
                       ('crashes', _crashes), ('state', _state),
-                      ('cluster', _cluster)):
+                      ('cluster', _cluster), ('cluster_many', _cluster_many)):
         if key in tables:
             targets += make(settings, tables)
     return targets
@@ -105,3 +105,9 @@ def _cluster(_settings, tables):
                  table.ratio(cluster.PAIR_SHARED, cluster.PAIR, 'free'), 1.05)
     yield Target(f'{cluster.LOAD}: to {cluster.RECIPE}',
                  table.ratio(cluster.LOAD, cluster.RECIPE, 'free'), 0.2)
+
+
+def _cluster_many(settings, tables):
+    table = tables['cluster_many']
+    for row, most in cluster_many.rows(settings).values():
+        yield Target(row, table.get(row, 'free'), most)

@@ -8,11 +8,9 @@ import unittest
 
 import tap
 from buses import NOBODY, can_be_others
-from clustergateway import boottime
 from clusterhosts import BUCKET, HostsCase
+from clusternames import Names, lease_end, seconds
 from ensemble import DOCUMENTED_SYNC_TICKS, DOCUMENTED_TICK_MS
-from rawbus import RawClient
-from sockets import SocketClient
 
 # Holders are notified this long before another host is granted their locks, in seconds.
 PROMISED = 2
@@ -20,15 +18,6 @@ PROMISED = 2
 LEAST = 9
 # Grants come when the session has ended, which may take this long after its time-out.
 LATE = 30
-
-
-def seconds():
-    return boottime() / 1e6
-
-
-def lease_end(client):
-    """When the lease of a host ends, in seconds of CLOCK_BOOTTIME."""
-    return seconds() + client.get_property('Cluster')['leaseLeft'] / 1e3
 
 
 class LeaseCase(HostsCase):
@@ -118,12 +107,7 @@ class Flood(LeaseCase):
         host = self.hosts[0]
         client = host.client()
         held = self.hold(client)[0]
-        flood = [SocketClient(RawClient(host.bus.address, uid=NOBODY, descriptors=True))
-                 for _ in range(self.n_clients)]
-        for one in flood:
-            self.addCleanup(one.close)
-        for number, one in enumerate(flood):
-            one.socket.request_all([f'{number} {i}' for i in range(self.n_names)], BUCKET)
+        Names(host, 'flood', self.n_clients, self.n_names, uid=NOBODY)
         begin = seconds()
 
         def is_renewed():

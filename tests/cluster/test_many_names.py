@@ -7,13 +7,8 @@ import time
 
 import tap
 from buses import FULL_SIZE, TEST_ALL
-from clusterhosts import BUCKET, HostsCase
-from rawbus import RawClient
-from sockets import SocketClient
-from test_lease import lease_end
-
-# How long the servers of a busy machine may take to make the names.
-PATIENCE = 300
+from clusterhosts import HostsCase
+from clusternames import Names
 
 
 class ManyNames(HostsCase):
@@ -24,22 +19,13 @@ class ManyNames(HostsCase):
     def setUp(self):
         super().setUp()
         self.host = self.hosts[0]
-        self.client = self.host.client()
-        for number in range(self.n_clients):
-            holder = SocketClient(RawClient(self.host.bus.address, descriptors=True))
-            self.addCleanup(holder.close)
-            holder.socket.request_all([f'{self.lock} {number} {i}' for i in range(self.n_names)], BUCKET)
-        self.wait_for(lambda: self.n_held() == self.n_clients * self.n_names, PATIENCE, 'the locks')
-
-    def n_held(self):
-        return len(self.client.query(BUCKET)[0])
+        self.names = Names(self.host, self.lock, self.n_clients, self.n_names)
+        self.names.wait_held()
 
     def assert_none_is_lost(self, begin, what):
-        """The lease of before has ended, so all that is held was confirmed by the gateway."""
-        end = lease_end(self.client)
-        self.wait_for(lambda: lease_end(self.client) > end + 0.5, 2 * self.session_timeout, 'a later lease')
+        self.names.wait_for_lease()
         tap.diagnostic(f'{what} started again: a later lease after {time.monotonic() - begin:.2f} s')
-        self.assertEqual(self.n_held(), self.n_clients * self.n_names)
+        self.assertEqual(self.names.n_held(), self.names.count)
 
 
 class GatewayKilled(ManyNames):

@@ -19,7 +19,7 @@ from buses import PATIENCE, environment, wait_exit
 from calls import DBusError
 from clusterhosts import BUCKET, Host
 from engines import EngineClient, name_path
-from ensemble import Ensemble, Place, run, why_no_networks, why_no_servers
+from ensemble import Ensemble, Place, SlowPlace, run, why_no_networks, why_no_servers
 from harness import wait_for
 
 CLONE_NEWNS = 0x20000
@@ -243,20 +243,6 @@ class Handles(OneHostCase):
         self.hold(self.host)
 
 
-class SlowPlace(Place):
-    """Where it takes seconds until something is on the disk. Each time is a line of the file `trace`."""
-
-    def __init__(self, seconds, trace):
-        super().__init__()
-        # The leak sanitizer doesn't work in a traced process.
-        self.tracer = ['env', f'ASAN_OPTIONS={os.environ.get("ASAN_OPTIONS", "")}:detect_leaks=0',
-                       'strace', '-D', '-f', '-qq', '-o', trace, '-e', 'trace=fsync,fdatasync',
-                       '-e', f'inject=fsync,fdatasync:delay_enter={seconds}000000']
-
-    def command(self, argv):
-        return self.tracer + super().command(argv)
-
-
 class StateDirectory(OneHostCase):
     def test_locked_by_another_process(self):
         wait_for(lambda: 'connected to ZooKeeper' in self.host.gateway_log(), what='the first process')
@@ -286,8 +272,7 @@ class StateDirectory(OneHostCase):
 
         def is_stored():
             self.assertEqual(client.signals('Released', id=id_), [], self.report())
-            with open(trace, encoding='utf-8') as file:
-                return 'fsync(' in file.read()
+            return self.host.place.has_written()
         wait_for(is_stored, 3 * PATIENCE, 'a block that is stored')
 
     @unittest.skipIf(why_no_networks() or not shutil.which('mount'), 'needs root and mount')

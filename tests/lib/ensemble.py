@@ -118,6 +118,28 @@ class Place:
         return ['nsenter', '-t', str(self.holder.pid), '-n']
 
 
+class SlowPlace(Place):
+    """Where it takes seconds until something is on the disk. Each time is a line of the file `trace`."""
+
+    def __init__(self, seconds, trace):
+        super().__init__()
+        self.trace = trace
+        # The leak sanitizer doesn't work in a traced process.
+        self.tracer = ['env', f'ASAN_OPTIONS={os.environ.get("ASAN_OPTIONS", "")}:detect_leaks=0',
+                       'strace', '-D', '-f', '-qq', '-o', trace, '-e', 'trace=fsync,fdatasync',
+                       '-e', f'inject=fsync,fdatasync:delay_enter={seconds}000000']
+
+    def command(self, argv):
+        return self.tracer + super().command(argv)
+
+    def has_written(self):
+        """Whether it has begun to."""
+        if not os.path.exists(self.trace):
+            return False
+        with open(self.trace, encoding='utf-8') as file:
+            return 'fsync(' in file.read()
+
+
 class Network:
     """A bridge with places and this process. All can reach each other, until they are cut off."""
 

@@ -1,0 +1,143 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Many gateways with one real server, while the caller is the weblocksd of each: what the server has to do when they
+share a lock."""
+
+import contextlib
+import re
+import select
+import socket
+import time
+
+import clusterpackets as packets
+from buses import PATIENCE, end
+from clusterhosts import Host
+from ensemble import Ensemble, Place, ask
+from harness import wait_for
+
+NAME = 'x'
+
+
+class Sharer:
+    """A gateway, and weblocksd's connection to it."""
+
+    def __init__(self, number, ensemble):
+        self.host = Host(f'host{number}', Place(), ensemble.addresses)
+        self.host.start_gateway()
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.block = 0  # of its permit
+        self.number = 0
+        self.is_synced = False
+        self.is_asked_to_yield = False
+
+    def connect(self):
+        wait_for(lambda: self.socket.connect_ex(self.host.socket) == 0, what='socket')
+        self.socket.sendall(packets.hello())
+        self.socket.sendall(packets.packet(packets.READY))
+
+    def send_demand(self, **demand):
+        self.number += 1
+        self.socket.sendall(packets.demand(1, NAME, self.number, 'farm', **demand))
+
+    def request(self, mode=packets.SHARED):
+        self.send_demand(want=mode, n_waiting=1)
+
+    def release(self):
+        self.send_demand(block=self.block, turn_over=True)
+        self.block = 0
+        self.is_asked_to_yield = False
+
+    def receive(self):
+        kind, members = packets.unpack(self.socket.recv(packets.MAX_PACKET))
+        if kind == packets.LEASE:
+            self.socket.sendall(packets.ack(members[0]))
+        elif kind == packets.PERMIT:
+            self.block = members[3]
+        elif kind == packets.SYNCED:
+            self.is_synced = True
+        elif kind == packets.YIELD:
+            self.is_asked_to_yield = True
+
+    def close(self):
+        self.socket.close()
+        end(self.host.gateway)
+        self.host.stop()
+
+
+class Sharers(contextlib.ExitStack):
+    """All of them are connected, and hold nothing."""
+
+    def __init__(self, n_hosts):
+        super().__init__()
+        self.n_hosts = n_hosts
+        self.ensemble = None
+        self.hosts = []
+        self._poll = select.poll()
+        self._by_fd = {}
+
+    def __enter__(self):
+        super().__enter__()
+        with contextlib.ExitStack() as stack:
+            stack.push(self)
+            self.ensemble = self.enter_context(Ensemble())
+            for number in range(self.n_hosts):
+                host = Sharer(number, self.ensemble)
+                self.callback(host.close)
+                self.hosts.append(host)
+            for host in self.hosts:
+                host.connect()
+                self._by_fd[host.socket.fileno()] = host
+                self._poll.register(host.socket, select.POLLIN)
+            self.wait_until(lambda: all(host.is_synced for host in self.hosts), 'the hosts')
+            stack.pop_all()
+        return self
+
+    def wait_until(self, condition, what):
+        until = time.monotonic() + PATIENCE
+        while not condition():
+            if time.monotonic() > until:
+                raise TimeoutError(f'{what}: not within {PATIENCE} s')
+            self.receive()
+
+    def receive(self):
+        for fd, _ in self._poll.poll(100):
+            self._by_fd[fd].receive()
+
+    def count(self):
+        """The number of writes, and of requests."""
+        server = self.ensemble.servers[0]
+        zxid = int(re.search(r'Zxid: (0x\w+)', ask(server.place.address, server.port))[1], 16)
+        return zxid & 0xffffffff, server.n_received()
+
+    def measure(self, run):
+        """Returns seconds, writes and requests."""
+        begin, before = time.monotonic(), self.count()
+        run()
+        return time.monotonic() - begin, *(now - then for now, then in zip(self.count(), before))
+
+    def measure_idle(self, seconds):
+        """Returns the requests of one host in a second; none of them holds anything."""
+        def run():
+            until = time.monotonic() + seconds
+            while time.monotonic() < until:
+                self.receive()
+        took, _, requests = self.measure(run)
+        return requests / self.n_hosts / took
+
+    def request_first(self):
+        """The nodes above the claims exist then."""
+        self.hosts[0].request()
+        self.wait_until(lambda: self.hosts[0].block, 'the first permit')
+
+    def request_others(self):
+        for host in self.hosts[1:]:
+            host.request()
+        self.wait_until(lambda: all(host.block for host in self.hosts), 'permits')
+
+    def leave_and_return(self, rounds):
+        one = self.hosts[-1]
+        for _ in range(rounds):
+            one.release()
+            one.request()
+            self.wait_until(lambda: one.block, 'the permit')
