@@ -246,7 +246,11 @@ void engine_sync(Engine *self, const char *path, EngineCallback callback, gpoint
 /* OK: `children` are the hosts that have joined: see engine_path_parse_host(). */
 void engine_list_hosts(Engine *self, EngineCallback callback, gpointer data);
 
-/* Reads all claims of which the node name contains `part`. It is not a snapshot. OK: `claims`, at
- * most `limit` of them. */
-void
-engine_scan(Engine *self, const char *part, guint limit, EngineCallback callback, gpointer data);
+/* Reads the claims of these names (NULL: of all; not none) of which the node name contains `part`.
+ * It is not a snapshot. OK: `claims`, at most `limit` of them. */
+void engine_scan(Engine *self,
+                 char **name_paths,
+                 const char *part,
+                 guint limit,
+                 EngineCallback callback,
+                 gpointer data);

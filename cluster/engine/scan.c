@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Reads claims from the whole tree: buckets, their users, their names, the names' claims. Several
- * reads run at the same time, but no more than READS_MAX, since all operations that are started
- * meanwhile are carried out after them: a renewal of the lease waits for so many reads at most.
- * Nodes that disappear are skipped. */
+/* Reads claims from the whole tree (buckets, their users, their names, the names' claims) or of
+ * some names. Several reads run at the same time, but no more than READS_MAX, since all operations
+ * that are started meanwhile are carried out after them: a renewal of the lease waits for so many
+ * reads at most. Nodes that disappear are skipped. */
 
 #include <string.h>
 
@@ -202,7 +202,12 @@ on_children(const EngineAnswer *answer, gpointer data)
 }
 
 void
-engine_scan(Engine *self, const char *part, guint limit, EngineCallback callback, gpointer data)
+engine_scan(Engine *self,
+            char **name_paths,
+            const char *part,
+            guint limit,
+            EngineCallback callback,
+            gpointer data)
 {
     Scan *scan = g_new0(Scan, 1);
     g_autofree char *path = g_strconcat(self->root, "/buckets", NULL);
@@ -213,6 +218,9 @@ engine_scan(Engine *self, const char *part, guint limit, EngineCallback callback
     scan->part = g_strdup(part);
     scan->limit = limit;
     scan->claims = g_ptr_array_new_with_free_func(claim_free);
-    read_new(scan, LEVEL_BUCKETS, path);
+    if (name_paths == NULL)
+        read_new(scan, LEVEL_BUCKETS, path);
+    for (; name_paths != NULL && *name_paths != NULL; name_paths++)
+        read_new(scan, LEVEL_CLAIMS, *name_paths);
     send_reads(scan);
 }

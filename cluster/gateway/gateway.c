@@ -4,6 +4,7 @@
 #include "gateway.h"
 
 #include "entry.h"
+#include "left.h"
 #include "remote.h"
 #include "unused.h"
 
@@ -27,6 +28,7 @@ struct Gateway {
     gboolean is_ready;     /* the lock service has sent all its demands */
     gboolean has_sent_synced;
     gboolean is_sweeping; /* see sweep() */
+    char **left;          /* of left_load() */
     guint status_source;
 };
 
@@ -111,17 +113,24 @@ on_swept(const EngineAnswer *answer, gpointer data)
 }
 
 /* Deletes the claims that an earlier process has left, and that give no permit. They are looked for
- * among all claims of all hosts, after all that is held was confirmed. */
+ * after all that is held was confirmed: among all claims of all hosts, unless it is known which
+ * names they can have. */
 static void
 sweep(Gateway *gateway)
 {
     g_autofree char *part = NULL;
+    char **paths;
 
     if (gateway->is_sweeping || !session_is_reattached(gateway->session))
         return;
+    paths = left_get_paths(gateway->left, session_get_id(gateway->session));
+    if (paths != NULL && paths[0] == NULL) {
+        session_set_found(gateway->session);
+        return;
+    }
     gateway->is_sweeping = TRUE;
     part = g_strdup_printf("-%016" G_GINT64_MODIFIER "x-", session_get_id(gateway->session));
-    engine_scan(session_get_engine(gateway->session), part, LEFT_MAX, on_swept, gateway);
+    engine_scan(session_get_engine(gateway->session), paths, part, LEFT_MAX, on_swept, gateway);
 }
 
 /* Sends SYNCED when it is known which of the earlier claims give permits. */
@@ -433,6 +442,7 @@ gateway_new(const GatewayOptions *options, GError **error)
         session_new(options->config, options->credential, options->host, options->state_directory,
                     options->seen, &session_functions, gateway);
     gateway->unused = unused_new(gateway->session);
+    gateway->left = left_load(options->state_directory);
     gateway->context = (EntryContext){
         .session = gateway->session,
         .service = gateway->service,
@@ -448,6 +458,11 @@ void
 gateway_free(Gateway *gateway)
 {
     g_clear_handle_id(&gateway->status_source, g_source_remove);
+    if (gateway->session != NULL && session_get_engine(gateway->session) != NULL &&
+        !session_is_reattached(gateway->session))
+        left_save(gateway->options->state_directory, session_get_id(gateway->session),
+                  gateway->entries);
+    g_strfreev(gateway->left);
     g_clear_pointer(&gateway->session, session_free);
     g_hash_table_unref(gateway->unsettled);
     g_hash_table_unref(gateway->handles);

@@ -198,9 +198,9 @@ run_command(char **words)
     } else if (g_str_equal(command, "hosts")) {
         engine_list_hosts(engine, on_answer, id);
     } else if (g_str_equal(command, "scan")) {
-        engine_scan(engine, words[2], (guint)number(words[3]), on_answer, id);
+        engine_scan(engine, NULL, words[2], (guint)number(words[3]), on_answer, id);
     } else if (g_str_equal(command, "scan-renewing")) {
-        engine_scan(engine, "", G_MAXUINT, on_scanned, id);
+        engine_scan(engine, NULL, "", G_MAXUINT, on_scanned, id);
         begin_renewals();
     } else if (g_str_equal(command, "free")) {
         engine_free(g_steal_pointer(&engine), number(words[2]) != 0);

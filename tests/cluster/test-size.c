@@ -373,7 +373,7 @@ expect(double value, double most, const char *what)
 /* ---- */
 
 typedef struct {
-    Costs start, standing, name, hand_over, share, again, restart;
+    Costs start, standing, name, hand_over, share, again, restart, ended;
 } Result;
 
 static void
@@ -476,28 +476,28 @@ share(World *world, Result *result)
     run_for(world, SETTLING_US);
 }
 
-/* The gateway of a host is killed and started again. */
+/* The gateway of a host is ended, or killed, and started again. Returns what follows when all that
+ * is held was confirmed. */
 static Costs
-restart(World *world)
+restart(World *world, gboolean is_killed, Costs *confirming)
 {
     Host *host = &world->hosts[0];
     guint n_before = world->n_synced;
     guint64 n_reads;
-    Costs costs;
 
-    sim_gateway_end(host->gateway, TRUE);
+    sim_gateway_end(host->gateway, is_killed);
     host->is_synced = FALSE;
     start_in(host, 100 * MS);
     begin(world);
     run_until(world, &world->n_synced, n_before + 1, "the gateway");
-    costs = end(world, world->n_names_each, TRUE, "a held name, at a restart of the gateway");
+    *confirming = end(world, world->n_names_each, TRUE, "a held name, at a restart of the gateway");
     begin(world);
     do {
         n_reads = world->counts.n_reads[TRUE];
         run_for(world, 1 * S);
     } while (world->counts.n_reads[TRUE] > n_reads);
-    end(world, 1, TRUE, "the rest of that restart");
-    return costs;
+    return end(world, world->n_names_each, TRUE,
+               is_killed ? "and then, if it was killed" : "and then, if it was ended");
 }
 
 static Result
@@ -525,7 +525,8 @@ measure(guint n_hosts, guint n_names_each)
     result.name = take_names(&world);
     result.hand_over = hand_over(&world);
     share(&world, &result);
-    result.restart = restart(&world);
+    result.ended = restart(&world, FALSE, &result.restart);
+    restart(&world, TRUE, &result.restart);
     if (world.n_lost > 0)
         g_error("%u locks were lost", world.n_lost);
     world_clear(&world);
@@ -570,6 +571,7 @@ main(int argc, char **argv)
     expect(many.share.reads, 5.1, "reads of a host that shares a lock");
     expect(many.again.reads, 6.1, "reads, when a host that shares a lock leaves and returns");
     expect(many.restart.reads, 2.5, "reads for a held name at a restart");
+    expect(many.ended.reads, 2.5, "reads for a name, after the gateway was ended");
     /* Ten times the hosts and names. */
     expect(many.standing.reads, 1.1 * few.standing.reads, "reads of a host in a second");
     expect(many.name.writes, 1.1 * few.name.writes, "writes for a new name");
