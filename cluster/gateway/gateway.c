@@ -29,6 +29,7 @@ struct Gateway {
     gboolean has_sent_synced;
     gboolean is_sweeping; /* see sweep() */
     char **left;          /* of left_load() */
+    gboolean has_refused; /* a demand, and that was logged */
     guint status_source;
 };
 
@@ -108,6 +109,7 @@ on_swept(const EngineAnswer *answer, gpointer data)
         !gateway->is_ready)
         return; /* again with the next connection */
     session_set_found(gateway->session);
+    g_clear_pointer(&gateway->left, g_strfreev);
     for (guint i = 0; i < answer->claims->len; i++)
         delete_left(gateway, answer->claims->pdata[i]);
 }
@@ -336,8 +338,10 @@ on_demand(const ClusterDemand *message, gpointer data)
     Entry *entry = g_hash_table_lookup(gateway->handles, &message->handle);
 
     if (!is_as_configured(gateway, message)) {
-        g_warning("weblocksd has read another configuration of the bucket '%s': restart both",
-                  message->bucket);
+        if (!gateway->has_refused)
+            g_warning("weblocksd has read another configuration of the bucket '%s': restart both",
+                      message->bucket);
+        gateway->has_refused = TRUE;
         service_socket_disconnect(gateway->service);
         return;
     }
