@@ -42,7 +42,7 @@ struct _WebLocksManager {
     char *path;        /* NULL: the bucket's name is not valid */
     char *application; /* NULL: of a user, or the manager is not of an observed bucket */
     guint uid;
-    gboolean is_observed; /* the bucket is another principal's, or has its public name */
+    gboolean is_observed; /* the bucket is another principal's, or this is its public name */
 };
 
 G_DEFINE_FINAL_TYPE(WebLocksManager, web_locks_manager, G_TYPE_OBJECT)

@@ -3,22 +3,14 @@
 
 #include "private-session.h"
 
-static gboolean
-is_private(const char *bucket)
-{
-    const char *digits = bucket + strlen(BUS_PRIVATE_PREFIX);
-
-    return g_str_has_prefix(bucket, BUS_PRIVATE_PREFIX) && strlen(digits) == PRIVATE_DIGITS &&
-           strspn(digits, "0123456789abcdef") == PRIVATE_DIGITS;
-}
-
 PrivateSession *
 private_session_new(const char *bucket)
 {
+    const char *digits = bucket + strlen(BUS_PRIVATE_PREFIX);
     g_autofree char *digest = NULL;
     PrivateSession *self;
 
-    if (!is_private(bucket))
+    if (strlen(digits) != PRIVATE_DIGITS || strspn(digits, "0123456789abcdef") != PRIVATE_DIGITS)
         return NULL;
     digest = g_compute_checksum_for_string(G_CHECKSUM_SHA256, bucket, -1);
     self = g_new0(PrivateSession, 1);

@@ -23,7 +23,7 @@ typedef struct {
     char public_name[sizeof BUS_PUBLIC_PREFIX + PRIVATE_DIGITS];
 } PrivateSession;
 
-/* Returns NULL if the bucket is not a private session. */
+/* Returns NULL if the bucket, whose name begins with BUS_PRIVATE_PREFIX, is no private session. */
 PrivateSession *private_session_new(const char *bucket);
 void private_session_free(PrivateSession *self);
 
