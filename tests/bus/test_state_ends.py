@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A service that is stopped, replaced, or not the only instance: no client loses anything."""
+"""A service that is stopped, replaced, or not the only instance: no client loses anything. While clients work,
+that is in ../storm."""
 
 import fcntl
 import os
@@ -17,7 +18,6 @@ from harness import (FACTOR, PATIENCE, Bus, GLib, RawClient, Service, diagnostic
                      owner_of, pid_of, start_and_use, wait_for)
 from rawbus import lock_call, unpack
 from statecase import GONE, StateCase
-from workers import WorkCase
 
 
 class OrderlyExit(StateCase):
@@ -108,38 +108,6 @@ class OrderlyExit(StateCase):
             service.wait_exit(0.8)
         client.release(again)
         self.assertEqual(service.wait_exit(), 0)
-
-
-class Work(WorkCase):
-    """Twenty clients use five locks while services are restarted."""
-
-    def test_replaced_again_and_again(self):
-        last = self.start('--replace')
-        self.begin()
-        self.wait_for_cycles(3)
-        for _ in range(5):
-            new = self.start('--replace', ready=False)
-            self.work(lambda o=last: o.process.poll() is not None, 'the old one to leave')
-            self.assertEqual(last.process.returncode, 0, last.stderr())
-            self.wait_for_cycles(3)
-            self.assertIsNone(new.process.poll(), new.stderr())
-            last = new
-        self.report_work()
-        self.assertEqual(last.stop(), 0)
-
-    def test_ended_again_and_again(self):
-        self.start()
-        self.begin()
-        for _ in range(8):
-            self.wait_for_cycles(2)
-            old = self.current
-            old.signal(signal.SIGTERM)
-            self.work(lambda o=old: o.process.poll() is not None, 'the old one to leave')
-            self.assertEqual(old.process.returncode, 0, old.stderr())
-            self.start()
-            self.after_change()
-        self.wait_for_cycles(2)
-        self.report_work()
 
 
 class Replaced(StateCase):

@@ -3,7 +3,8 @@
 
 """A file system without space for state: what is stored remains and can end; new requests are refused.
 
-The file system is a small tmpfs in a private mount namespace.
+The file system is a small tmpfs in a private mount namespace. One that is filled and emptied while clients work is
+in ../storm.
 """
 
 import contextlib
@@ -13,14 +14,12 @@ import resource
 import tempfile
 from unittest import mock
 
-from harness import DBusError, diagnostic, main, owner_of
+from harness import DBusError, diagnostic, main
 from smallfs import SmallFileSystem, has_own_mounts, take_own_mounts
 from statecase import StateCase, without
-from workers import WorkCase
 
 
 class FullCase(StateCase):
-    may_be_full = True
     SIZE = '2m'
 
     def setUp(self):
@@ -55,8 +54,6 @@ class FullCase(StateCase):
 
 class FileSize(StateCase):
     """A limit on the size of files (ulimit -f) means no space; it doesn't kill the service."""
-
-    may_be_full = True
 
     @contextlib.contextmanager
     def limited(self, size):
@@ -246,55 +243,6 @@ class Full(FullCase):
         self.empty()
         self.start()
         self.assertEqual(self.control.query(), ([], []))
-
-
-class Traffic(FullCase, WorkCase):
-    """The file system is filled and emptied while clients work, and the service is killed."""
-
-    CLIENTS = 15
-    SIZE = '16m'
-
-    def work_until_refused(self, times):
-        """What the workers need is taken from them: a short request may have room where a long one
-        has none, and their own end again. Returns the ids of what took it."""
-        taken = set()
-        goal = sum(worker.refused for worker in self.workers) + times
-
-        def is_refused():
-            try:
-                taken.add(self.clients[0].request('9', mode='shared')[0])
-            except DBusError as error:
-                self.assertEqual(error.short, 'LimitsExceeded', error)
-            return sum(worker.refused for worker in self.workers) >= goal
-
-        self.work(is_refused, 'refusals')
-        diagnostic(f'{len(taken)} short requests had room')
-        return taken
-
-    def test_storm(self):
-        self.start('--limit', 'requestsPerClient=65536')
-        # So that there are stored requests, and no space for those of the workers.
-        self.clients = [self.raw_client()]
-        self.begin()
-        self.wait_for_cycles(3)
-        for round_ in range(4):
-            self.fill()
-            self.ask_until_refused()
-            kept = self.see_resync(self.clients[0])
-            taken = self.work_until_refused(100)
-            if round_ % 2:
-                self.current.end()
-                self.wait_free()
-                self.start('--limit', 'requestsPerClient=65536')
-                self.after_change()
-            seen = self.see_resync(self.clients[0])
-            self.assertEqual({id_: seen.get(id_) for id_ in kept}, kept)
-            self.assertEqual(set(seen), set(kept) | taken)
-            for id_ in seen:
-                self.clients[0].release(id_)
-            self.empty()
-            self.wait_for_cycles(2)
-        self.report_work()
 
 
 if __name__ == '__main__':

@@ -193,10 +193,10 @@ class ServiceProcess:
         poll.register(self.pidfd, select.POLLIN)
         return bool(poll.poll(timeout * 1000))
 
-    def kill(self, storm):
+    def kill(self, storm, number=signal.SIGKILL):
         if self.killer is None and not self.is_dead():
             storm.log.note(Kind.SERVICE_KILL)
-        os.kill(self.pid, signal.SIGKILL)
+        os.kill(self.pid, number)
 
     def reap(self, storm):
         """Of one that is dead."""

@@ -144,16 +144,20 @@ class Storm:
             return
         # A successor that starts before the bus has noticed the end could not own the name.
         self.observer.wait_no_owner(TIME_LIMIT)
-        command = self.service_command()
         if self.small is not None and self.small.is_full():
             self.starts_while_full += 1
-        process = spawn(command, stdin=subprocess.DEVNULL, stdout=self.noise, stderr=self.noise,
-                        env=self.environment)
+        process = self.spawn_service()
         self.adopt_service(ServiceProcess(process.pid, process))
 
+    def spawn_service(self):
+        return spawn([*self.service_command(), '--replace'], stdin=subprocess.DEVNULL, stdout=self.noise,
+                     stderr=self.noise, env=self.environment)
+
+    def keeps_state(self):
+        return '--no-state' not in self.options.service_options
+
     def service_command(self):
-        keeps = [] if '--no-state' in self.options.service_options else \
-            [f'--state-dir={self.state_directory}']
+        keeps = [f'--state-dir={self.state_directory}'] if self.keeps_state() else []
         return [self.options.service, f'--address={self.bus.address}', *keeps,
                 *self.options.service_options]
 
@@ -189,13 +193,22 @@ class Storm:
     def has_service(self):
         return bool(self.observer.owner) and self.service is not None and not self.service.dead
 
-    def kill_service_now(self):
+    def kill_service_now(self, number=signal.SIGKILL):
         """Kills the service unless it has ended, and handles its end; does not start the next one."""
         if not self.service.dead:
-            self.service.kill(self)
-            if not self.service.is_dead(TIME_LIMIT):
-                raise StormError('the service survives its kill')
-            self.bury_service()
+            self.service.kill(self, number)
+            self.expect_end()
+
+    def expect_end(self):
+        if not self.service.is_dead(TIME_LIMIT):
+            raise StormError('the service survives its kill')
+        self.bury_service()
+
+    def replace_service(self):
+        self.log.note(Kind.SERVICE_KILL)
+        process = self.spawn_service()
+        self.expect_end()
+        self.adopt_service(ServiceProcess(process.pid, process))
 
     def wait_service(self):
         def is_there():
@@ -217,8 +230,19 @@ class Storm:
             return
         if self.random.random() < 0.3:
             self.kill_clients(self.random.randint(1, 3))
-        self.kill_service_now()
+        how = self.random.choice(self.ways_to_end())
+        self.watched[f'services_{how}'] += 1
+        if how == 'replaced':
+            self.replace_service()
+            return
+        self.kill_service_now(signal.SIGTERM if how == 'ended' else signal.SIGKILL)
         self.start_service()
+
+    def ways_to_end(self):
+        """Only without its state it may not do it by itself, and what replaces it needs room for the state."""
+        if not self.keeps_state():
+            return ['killed']
+        return ['killed', 'ended'] if self.small or self.options.activation else ['killed', 'ended', 'replaced']
 
     def check_killer(self, service):
         """If tracing is not permitted, all kills are at random times."""
