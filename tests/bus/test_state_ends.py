@@ -150,16 +150,6 @@ class Replaced(StateCase):
         self.assertEqual(first.wait_exit(), 0)
         self.assertEqual(client.resync(), [])
 
-    def test_an_instance_that_does_not_release_the_state(self):
-        first = self.start()
-        client = self.raw_client()
-        held, _ = client.request('x')
-        second = self.start('--replace', ready=False)
-        self.assertEqual(second.wait_exit(), 1)
-        self.assertIn('org.w3.WebLocks', second.stderr())
-        self.assertEqual(owner_of(self.control), first.name)
-        client.release(held)
-
 
 class FailedStart(unittest.TestCase):
     """An instance that can't have the name leaves the clients and the state alone, also if one of them
@@ -269,14 +259,6 @@ class Several(StateCase):
         other, _ = client.request('y')
         self.restart()
         self.assertEqual(sorted(self.see_resync(client)), [held, other])
-
-    def test_two_on_other_directories(self):
-        """The instance that owns the name serves."""
-        first = self.start()
-        second = Service(self.bus, [f'--state-dir={self.directory}/other'])
-        self.addCleanup(second.end)
-        self.assertEqual(second.wait_exit(), 1)
-        self.assertEqual(owner_of(self.control), first.name)
 
 
 class Locked(StateCase):

@@ -101,41 +101,10 @@ test_restarted_for_held_locks(void)
     private_bus_free(bus);
 }
 
-/* The service exits after 20 ms without work; requests are made repeatedly at about that moment.
- * Each is granted, by this service or by the next one. */
-static void
-test_idle_exit(void)
-{
-    PrivateBus *bus;
-    g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksManager) manager = NULL;
-    guint64 token = 0;
-
-    bus = private_bus_new_activating(SERVICE_OPTIONS);
-    manager = manager_new(bus);
-    for (guint i = 0; i < 60; i++) {
-        g_autoptr(WebLocksLock) lock = NULL;
-        gint64 until = g_get_monotonic_time() + 15 * 1000 + i * 200;
-
-        while (g_get_monotonic_time() < until)
-            test_iterate();
-        lock = web_locks_manager_request_sync(manager, "a", NULL, NULL, &error);
-        g_assert_no_error(error);
-        g_assert_true(web_locks_lock_get_held(lock));
-        g_assert_cmpuint(web_locks_lock_get_token(lock), >, token);
-        token = web_locks_lock_get_token(lock);
-        test_release(lock);
-    }
-    g_clear_object(&manager);
-    test_iterate();
-    private_bus_free(bus);
-}
-
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/activation/exits-when-idle", test_idle_exit);
     g_test_add_func("/activation/restarted-for-held-locks", test_restarted_for_held_locks);
     return test_run(NULL);
 }

@@ -103,31 +103,6 @@ test_one_item(void)
     g_main_context_pop_thread_default(context);
 }
 
-/* A monitor of a name shows nothing else, and follows a service that comes later. */
-static void
-test_of_name(void)
-{
-    g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new();
-    g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksLock) other = test_lock(one, "b"), lock = NULL;
-    g_autoptr(WebLocksMonitor) monitor = web_locks_monitor_new_for_name(watcher, "a", &error);
-    g_auto(Answer) waiting = {0};
-
-    g_assert_no_error(error);
-    g_assert_true(web_locks_monitor_get_manager(monitor) == watcher);
-    assert_shows(monitor, " | ");
-    lock = test_lock(one, "a");
-    wait_until(monitor, "a | ");
-    test_service_kill();
-    wait_until(monitor, " | ");
-    test_service_start();
-    answer_ask(&waiting, watcher, "a");
-    wait_until(monitor, "a | a");
-    test_release(lock);
-    g_object_unref(answer_expect_lock(&waiting));
-    wait_until(monitor, " | ");
-}
-
 static void
 test_bad_names(void)
 {
@@ -557,7 +532,6 @@ main(int argc, char **argv)
 
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/monitor/one-item", test_one_item);
-    g_test_add_func("/monitor/of-a-name", test_of_name);
     g_test_add_func("/monitor/of-a-name/bad-names", test_bad_names);
     g_test_add_func("/monitor/changes-are-minimal", test_minimal_changes);
     g_test_add_func("/monitor/many-signals", test_many_signals);

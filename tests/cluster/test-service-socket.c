@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* cluster/service-socket: the gateway's end of the connection to weblocksd, over real sockets. The
- * peer is this test; each callback is recorded as a line. */
+ * peer is this test; each callback is recorded as a line. What packets say is in test_gateway.py,
+ * paths that can't be used in test_start.py. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,23 +44,6 @@ on_hello(gpointer data)
 }
 
 static void
-on_demand(const ClusterDemand *message, gpointer data)
-{
-    Fixture *fixture = data;
-
-    record(fixture, "demand %u %s/%s", (guint)message->handle, message->bucket, message->name);
-    const ClusterTurn permit = {
-        .handle = message->handle,
-        .mode = message->want,
-        .deadline_us = 5000000,
-        .block = 7,
-        .session = 8,
-    };
-
-    service_socket_send_permit(fixture->socket, &permit);
-}
-
-static void
 on_ready(gpointer data)
 {
     record(data, "ready");
@@ -69,12 +53,6 @@ static void
 on_ack(guint64 serial, gpointer data)
 {
     record(data, "ack %u", (guint)serial);
-}
-
-static void
-on_list(const ClusterList *message, gpointer data)
-{
-    record(data, "list %u %s/%s", (guint)message->serial, message->bucket, message->name);
 }
 
 static void
@@ -93,10 +71,8 @@ on_closed(gpointer data)
 
 static const ServiceSocketFunctions functions = {
     .hello = on_hello,
-    .demand = on_demand,
     .ready = on_ready,
     .ack = on_ack,
-    .list = on_list,
     .break_claims = on_break,
     .closed = on_closed,
 };
@@ -212,36 +188,6 @@ receive(int fd)
     cluster_message_clear(&message);
     g_assert_true(cluster_packet_read_from_gateway(&message, buffer, (gsize)size));
     return &message;
-}
-
-static void
-test_packets(Fixture *fixture, gconstpointer data)
-{
-    g_autoptr(GByteArray) bytes = g_byte_array_new();
-    const int fd = connect_and_greet(fixture);
-    const ClusterMessage *permit;
-    GStatBuf status;
-
-    g_assert_cmpint(g_stat(fixture->path, &status), ==, 0);
-    g_assert_cmpint(status.st_mode & 07777, ==, 0600);
-    g_assert_false(service_socket_is_connected(fixture->socket));
-    cluster_packet_write(bytes, CLUSTER_PACKET_DEMAND, (guint64)9, (guint64)0, (guint64)0, 0, 1000,
-                         1, PERMIT_SHARED, PERMIT_NONE, UNDECIDED_NONE, FALSE, 1, "render", "x");
-    cluster_packet_write(bytes, CLUSTER_PACKET_READY);
-    cluster_packet_write(bytes, CLUSTER_PACKET_ACK, (guint64)3);
-    cluster_packet_write(bytes, CLUSTER_PACKET_LIST, (guint64)4, 1000, "render", "x");
-    cluster_packet_write(bytes, CLUSTER_PACKET_BREAK, (guint64)5, 1000, "render", "x", "e-1");
-    send_all(fd, bytes);
-    expect(fixture, "hello\ndemand 9 render/x\nready\nack 3\nlist 4 render/x\n"
-                    "break x e-1\n");
-    g_assert_true(service_socket_is_connected(fixture->socket));
-    permit = receive(fd);
-    g_assert_cmpuint(permit->kind, ==, CLUSTER_PACKET_PERMIT);
-    g_assert_cmpuint(permit->turn.handle, ==, 9);
-    g_assert_cmpuint(permit->turn.mode, ==, PERMIT_SHARED);
-    close(fd);
-    expect(fixture, "closed\n");
-    g_assert_false(service_socket_is_connected(fixture->socket));
 }
 
 /* A restarted service connects before the end of its predecessor's connection is detected. */
@@ -380,8 +326,11 @@ test_other_user(Fixture *fixture, gconstpointer data)
 {
     const gboolean is_root = geteuid() == 0;
     g_autoptr(GError) error = NULL;
+    GStatBuf status;
     int fd;
 
+    g_assert_cmpint(g_stat(fixture->path, &status), ==, 0);
+    g_assert_cmpint(status.st_mode & 07777, ==, 0600);
     service_socket_free(fixture->socket);
     fixture->socket = service_socket_new(fixture->path, getuid() + 1, &functions, fixture, &error);
     g_assert_no_error(error);
@@ -395,23 +344,6 @@ test_other_user(Fixture *fixture, gconstpointer data)
     expect_eof(fixture, fd);
     expect(fixture, "");
     g_assert_false(service_socket_is_connected(fixture->socket));
-}
-
-static void
-test_bad_path(void)
-{
-    g_autofree char *long_path = g_strnfill(200, 'x');
-    g_autoptr(GError) error = NULL;
-
-    g_assert_null(service_socket_new("/no/such/directory", 0, &functions, NULL, &error));
-    g_assert_nonnull(error);
-    g_clear_error(&error);
-    g_assert_null(service_socket_new(long_path, 0, &functions, NULL, &error));
-    g_assert_nonnull(error);
-    g_clear_error(&error);
-    g_unsetenv("LISTEN_FDS");
-    g_assert_null(service_socket_new(NULL, 0, &functions, NULL, &error));
-    g_assert_nonnull(error);
 }
 
 /* The socket is inherited, as with systemd's socket activation. */
@@ -453,7 +385,6 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     /* The warning about a refused peer is not fatal. */
     g_log_set_always_fatal(G_LOG_FATAL_MASK | G_LOG_LEVEL_CRITICAL);
-    g_test_add("/service-socket/packets", Fixture, NULL, set_up, test_packets, tear_down);
     g_test_add("/service-socket/replaced", Fixture, NULL, set_up, test_replaced, tear_down);
     g_test_add("/service-socket/disconnect-within", Fixture, NULL, set_up, test_disconnect_within,
                tear_down);
@@ -462,7 +393,6 @@ main(int argc, char **argv)
     g_test_add("/service-socket/slow-reader", Fixture, NULL, set_up, test_slow_reader, tear_down);
     g_test_add("/service-socket/flood", Fixture, NULL, set_up, test_flood, tear_down);
     g_test_add("/service-socket/other-user", Fixture, NULL, set_up, test_other_user, tear_down);
-    g_test_add_func("/service-socket/bad-path", test_bad_path);
     g_test_add("/service-socket/inherited", Fixture, NULL, set_up, test_inherited, tear_down);
     return g_test_run();
 }

@@ -414,26 +414,5 @@ class Sessions(EngineCase):
         self.assertEqual(one.server, self.ensemble.addresses)
 
 
-class Restarts(EngineCase):
-    def test_server_killed_and_restarted(self):
-        server = self.ensemble.servers[0]
-        one = self.client(timeout_ms=20000).joined()
-        path = self.name_path(one)
-        claim = one.claim(path)
-        self.assert_ok(one.ask('list', path, 1))
-        server.pause()
-        lost = one.send('renew')
-        os.kill(server.process.pid, signal.SIGKILL)
-        self.assert_result('CONNECTION_LOST', one.answer(lost))
-        one.wait_for_state('CONNECTING')
-        server.start()
-        one.wait_for_state('CONNECTED')
-        self.assertEqual(one.ask('list', path, 0).listed, [claim])
-        self.assert_ok(one.ask('renew'))
-        # The watch has been set again.
-        self.assert_ok(one.ask('delete', path, claim))
-        self.assertEqual(one.changes, [[path, '']])
-
-
 if __name__ == '__main__':
     tap.main()

@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""weblocksd and its gateway to a cluster: permits, turns and the lease."""
+"""weblocksd and its gateway to a cluster: permits and the lease. Shared permits and the end of turns are in
+../unit/test-random, in test-claims and, with real gateways, in test_hosts.py."""
 
 import os
 import time
@@ -58,55 +59,6 @@ class Permits(ClusterCase):
             if delays[-1] < 0.005:
                 return
         self.fail(f'from permit to grant, in seconds: {delays}')
-
-    def test_shared(self):
-        gateway, client, id_, demand = self.start_all()
-        gateway.permit(demand, packets.SHARED)  # weaker than required: no effect
-        returned = gateway.take_demand('x', turn_over=True)
-        self.assertEqual((returned.want, returned.held, returned.block), (packets.EXCLUSIVE, packets.NONE, 1))
-        client.abort(id_, BUCKET)
-        gateway.gone(gateway.take_demand('x', want=packets.NONE))
-        first = client.request('x', BUCKET, mode='shared')
-        demand = gateway.take_demand('x', want=packets.SHARED)
-        gateway.permit(demand, packets.SHARED)
-        client.wait_granted(first[0])
-        self.assertNotEqual(client.request('x', BUCKET, mode='shared')[1], 0)
-        self.assertEqual(client.request('x', BUCKET)[1], 0)
-
-    def test_turn(self):
-        """Requests that wait at YIELD are granted in this turn; later ones in the next."""
-        gateway, client, first, demand = self.hold()
-        second = client.request('x', BUCKET)[0]
-        gateway.yield_(demand)
-        gateway.sync()
-        third = client.request('x', BUCKET)[0]
-        client.release(first, BUCKET)
-        client.wait_granted(second)
-        client.release(second, BUCKET)
-        returned = gateway.take_demand('x', turn_over=True)
-        self.assertEqual((returned.want, returned.held, returned.block), (packets.EXCLUSIVE, packets.NONE, 1))
-        self.assertFalse(client.granted(third))
-        gateway.permit(demand)
-        client.wait_granted(third)
-
-    def test_turn_ends_now(self):
-        gateway, client, first, demand = self.hold()
-        second = client.request('x', BUCKET)[0]
-        gateway.yield_(demand, now=True)
-        gateway.sync()
-        client.release(first, BUCKET)
-        gateway.take_demand('x', turn_over=True, want=packets.EXCLUSIVE, held=packets.NONE)
-        client.sync()
-        self.assertFalse(client.granted(second))
-
-    def test_yield_of_an_idle_name(self):
-        gateway, client, id_, demand = self.hold()
-        client.release(id_, BUCKET)
-        gateway.yield_(demand)
-        returned = gateway.take_demand('x', turn_over=True, want=packets.NONE)
-        gateway.gone(returned)
-        self.assertEqual(client.request('x', BUCKET)[1], 0)
-        gateway.take_demand('x', want=packets.EXCLUSIVE)
 
     def test_unused_permit_is_returned(self):
         """An unused name's permit is returned after a time."""

@@ -198,30 +198,11 @@ class Watchers(LateCase):
 
 
 class Sockets(LateCase):
-    """The same on lock sockets."""
+    """On lock sockets. Grants and refusals are in ../cli/test_cluster.py, too."""
 
     def setUp(self):
         super().setUp()
         self.start_and_greet()
-
-    @in_time
-    def test_granted(self):
-        client, name = self.socket_client(), self.unique()
-        key, token = client.request(name, BUCKET, ifAvailable=True)
-        self.assertEqual(token, 0)
-        demand = self.gateway.take_demand(name, undecided=IF_AVAILABLE)
-        block = self.gateway.permit(demand)
-        self.assertEqual(client.wait_granted(key).args[4], block << BITS)
-
-    def test_unavailable(self):
-        client = self.socket_client()
-        key, _ = client.request('x', BUCKET, ifAvailable=True)
-        self.gateway.busy(self.gateway.take_demand('x', undecided=IF_AVAILABLE))
-        client.wait_released(key, 'unavailable')
-        key, token = client.steal('x', BUCKET, timeout=50)
-        self.assertEqual(token, 0)
-        client.wait_released(key, 'unavailable')
-        self.assertEqual(live(client), [])
 
     def test_released_and_aborted(self):
         client = self.socket_client()
