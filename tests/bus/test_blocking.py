@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 
-from buses import FACTOR, bus_without_statistics, end, spawn
+from buses import FACTOR, Bus, end, spawn
 from harness import diagnostic, environment, full_size, main, wait_for
 from test_pressure import OwnBus
 
@@ -56,7 +56,7 @@ class Refused(OwnBus):
     service_environment = Blocking.service_environment
 
     def make_bus(self):
-        return bus_without_statistics()
+        return Bus(allows_statistics=False)
 
     def test_its_calls_are_deferred(self):
         service = self.start()

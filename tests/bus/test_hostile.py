@@ -13,7 +13,7 @@ import time
 import unittest
 
 import buses
-from buses import bus_without_statistics, can_be_others, status_kib
+from buses import can_be_others, status_kib
 from calls import ADMIN, LOCKS, ROOT, SERVICE, other_path
 from fakebus import FakeBus
 from harness import (DRIVER, DRIVER_PATH, FACTOR, PATIENCE, Bus, BusTestCase, DBusError, Gio, GLib,
@@ -627,7 +627,7 @@ class NoStatistics(BusTestCase):
 
     @classmethod
     def make_bus(cls):
-        return bus_without_statistics()
+        return Bus(allows_statistics=False)
 
     def silent_client(self):
         client = self.raw_client()

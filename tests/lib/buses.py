@@ -10,6 +10,7 @@ import resource
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -209,20 +210,37 @@ _NO_STATISTICS = '''
   </policy>'''
 
 
-def bus_without_statistics():
-    """A private bus that refuses org.freedesktop.DBus.Debug.Stats."""
-    kind = environment('WEBLOCKS_TEST_BUS')
-    return Bus(config=DAEMON_CONFIG.replace('</policy>', _NO_STATISTICS),
-               broker_options=('--refuse-statistics',) if kind == 'dbus-broker' else ())
+# What may be done on a dbus-broker: connect, own names, send, receive. The last match with the highest priority
+# counts; for each uid, each group or range of uids, each SELinux label; AppArmor; the kind of bus.
+_RULES = 'bta(btbs)a(btssssuutt)a(btssssuutt)'
+_POLICY = f'(a(u({_RULES}))a(buu({_RULES}))a(ss)bs)'
+
+
+def add_listener(descriptor, allows_statistics):
+    """The message to a dbus-broker that adds a socket, with a policy that allows everything, or all but
+    org.freedesktop.DBus.Debug.Stats."""
+    from gi.repository import Gio, GLib
+
+    passes = (True, 1, '', '', '', '', 0, 0, 0, 2 ** 64 - 1)
+    statistics = (allows_statistics, 2, 'org.freedesktop.DBus', '', 'org.freedesktop.DBus.Debug.Stats', '', 0, 0, 0,
+                  2 ** 64 - 1)
+    rules = (True, 1, [(True, 1, True, '')], [passes, statistics], [passes])
+    call = Gio.DBusMessage.new_method_call(None, '/org/bus1/DBus/Broker', 'org.bus1.DBus.Broker', 'AddListener')
+    call.set_body(GLib.Variant('(ohv)', ('/org/bus1/DBus/Listener/0', 0, GLib.Variant(
+        _POLICY, ([(2 ** 32 - 1, rules)], [], [], False, 'session')))))
+    call.set_unix_fd_list(Gio.UnixFDList.new_from_array([os.dup(descriptor)]))
+    call.set_serial(1)
+    return call.to_blob(Gio.DBusCapabilityFlags.UNIX_FD_PASSING)
 
 
 class Bus:
     """A private bus. `kind` is dbus-daemon or dbus-broker; `config` is for the former, the options
     are for the latter."""
 
-    def __init__(self, kind=None, config=DAEMON_CONFIG, broker_options=()):
-        self.config = config
+    def __init__(self, kind=None, config=DAEMON_CONFIG, broker_options=(), allows_statistics=True):
+        self.config = config if allows_statistics else config.replace('</policy>', _NO_STATISTICS)
         self.broker_options = broker_options
+        self.allows_statistics = allows_statistics
         self.kind = kind or environment('WEBLOCKS_TEST_BUS')
         if self.kind not in ('dbus-daemon', 'dbus-broker'):
             raise RuntimeError(f'WEBLOCKS_TEST_BUS={self.kind} is no bus that we know')
@@ -238,6 +256,7 @@ class Bus:
         # The log of the bus; the directory is removed with the bus.
         self._log = open(os.path.join(self.directory, 'log'), 'wb+')
         self.process = None
+        self._controller = None
         self.pid = None
         self.address = None
 
@@ -264,12 +283,41 @@ class Bus:
         self.pid = self.process.pid
 
     def _start_broker(self):
-        self.process = spawn([environment('WEBLOCKS_BROKER_LAUNCHER'), self.socket,
-                              *self.broker_options],
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log,
-                             env=self.environment(), bufsize=0)
-        self.address, pid = read_lines(self.process, 2)
-        self.pid = int(pid)
+        """dbus-broker only passes messages. Who starts it is its controller, without which it ends, and gives it
+        a socket to listen on, with a policy."""
+        self._controller, theirs = socket.socketpair()
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(self.socket)
+            # Tests of two users need a socket that both may open.
+            os.chmod(self.socket, 0o666)
+            listener.listen(4096)
+            for one in (theirs, listener):
+                one.setblocking(False)
+            # Later options take precedence.
+            self.process = spawn(['dbus-broker', f'--controller={theirs.fileno()}', '--machine-id=' + '1'.zfill(32),
+                                  '--max-bytes=1000000000', '--max-fds=1000000', '--max-matches=1000000',
+                                  '--max-objects=100000000', *self.broker_options],
+                                 pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                 stderr=self._log, env=self.environment())
+            theirs.close()
+            self._controller.settimeout(PATIENCE)
+            self._controller.sendall(b'\0AUTH EXTERNAL\r\nDATA\r\nNEGOTIATE_UNIX_FD\r\n')
+            answer = b''
+            while not answer.endswith(b'AGREE_UNIX_FD\r\n'):
+                answer += self._receive()
+            self._controller.sendall(b'BEGIN\r\n')
+            socket.send_fds(self._controller, [add_listener(listener.fileno(), self.allows_statistics)],
+                            [listener.fileno()])
+            answer = self._receive()
+        if answer[1] != 2:  # a method return
+            raise RuntimeError(f'dbus-broker: {answer}')
+        self.address, self.pid = f'unix:path={self.socket}', self.process.pid
+
+    def _receive(self):
+        data = self._controller.recv(4096)
+        if not data:
+            raise RuntimeError(f'dbus-broker has ended: {self.log()}')
+        return data
 
     def environment(self):
         """The environment for processes on this bus, without the user's session."""
@@ -307,14 +355,9 @@ class Bus:
         os.kill(self.pid, signal.SIGKILL)
 
     def stop(self):
-        if self.process is not None and self.kind == 'dbus-broker':
-            # The launcher terminates the broker at EOF on its standard input.
-            self.process.stdin.close()
-            try:
-                wait_exit(self.process)
-            except TimeoutError:
-                pass
         end(self.process)
+        if self._controller is not None:
+            self._controller.close()
         self.process = None
         self._log.close()
         shutil.rmtree(self.directory, ignore_errors=True)

@@ -88,8 +88,6 @@ def complete(options):
     if options.hosts:
         os.environ.update(WEBLOCKSD=options.service, WEBLOCKS_CLUSTERD=options.gateway or os.path.join(
             options.build, 'cluster', 'weblocks-clusterd'))
-    os.environ.setdefault('WEBLOCKS_BROKER_LAUNCHER',
-                          os.path.join(options.build, 'tests', 'lib', 'broker-launcher'))
     return options
 
 

@@ -129,7 +129,6 @@ class SystemBus(Bus):
         buses.end(self.process)
         if self._journal is not None:
             self._journal.shutdown(socket.SHUT_RDWR)
-        self.kind = 'dbus-daemon'  # Already ended: it has no control pipe.
         super().stop()
 
 
