@@ -36,11 +36,9 @@ begin(const char *address, gboolean first)
 static void
 on_requested(GObject *source, GAsyncResult *result, gpointer data)
 {
-    g_autoptr(GError) error = NULL;
     Player *player = data;
 
-    player->lock = web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
-    bench_check_error(error, "request");
+    player->lock = bench_request_finish(source, result);
 }
 
 static void

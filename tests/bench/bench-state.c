@@ -17,23 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "service/core/lock-manager.h"
-#include "service/core/principal.h"
-#include "service/core/user-agent.h"
-#include "service/state/state.h"
+#include "tests/state/state-world.h"
 
-#define REALTIME_US       G_GINT64_CONSTANT(1700000000000000)
-#define PER_AGENT         1024
 #define PAIRS             20000
 #define MAX_REPETITIONS   101
 #define PAIR_FRAMES_BYTES 144 /* of the request: about the mean of both */
-
-typedef struct {
-    StateOptions options;
-    UserAgent user_agent;
-    State *state;
-    GPtrArray *agents;
-} World;
 
 static double
 now_us(void)
@@ -62,83 +50,11 @@ median(double *values, guint n)
 /* ---- the world */
 
 static void
-begin(World *world)
+begin(World *world, const char *directory)
 {
-    g_autoptr(GError) error = NULL;
-    Restored restored;
-    Limits limits;
-
-    limits_init(&limits);
+    world_open(world, directory, 7);
     for (guint i = 0; i < N_LIMITS; i++)
-        limits.max[i] = G_MAXINT32;
-    user_agent_init(&world->user_agent, &limits);
-    user_agent_set_time(&world->user_agent, 1000000, REALTIME_US);
-    world->state = state_open(&world->options, &error);
-    g_assert_no_error(error);
-    state_restore(world->state, &world->user_agent, &restored, &error);
-    g_assert_no_error(error);
-    world->agents = g_steal_pointer(&restored.agents);
-    restored_clear(&restored);
-    user_agent_process_all(&world->user_agent);
-    state_begin(world->state, &world->user_agent, &error);
-    g_assert_no_error(error);
-    state_end_recovery();
-}
-
-static void
-end(World *world)
-{
-    state_free(world->state);
-    user_agent_shut_down(&world->user_agent);
-    for (guint i = 0; i < world->agents->len; i++)
-        user_agent_lose(&world->user_agent, world->agents->pdata[i]);
-    effects_clear(&world->user_agent.effects);
-    g_ptr_array_unref(world->agents);
-    user_agent_fini(&world->user_agent);
-}
-
-static void
-note(World *world, LockRequest *request)
-{
-    Effects *effects = &world->user_agent.effects;
-
-    if (request != NULL)
-        state_note_request(world->state, request);
-    for (guint i = 0; i < effects_get_length(effects); i++)
-        state_note_request(world->state, effects_get(effects, i)->request);
-    effects_clear(effects);
-}
-
-static Agent *
-get_agent(World *world, guint number)
-{
-    const PrincipalIdentity identity = {1000, PRINCIPAL_UNSANDBOXED, ""};
-    static guint n_names;
-
-    while (world->agents->len <= number) {
-        Principal *principal = principal_get(&world->user_agent, &identity);
-        g_autofree char *name = g_strdup_printf(":1.%u", n_names++);
-        Agent *agent;
-
-        g_assert_cmpint(agent_new(principal, name, &agent), ==, LOCK_RESULT_OK);
-        g_ptr_array_add(world->agents, agent);
-        principal_unref(principal);
-    }
-    return world->agents->pdata[number];
-}
-
-static guint64
-request(World *world, Agent *agent, const char *name)
-{
-    const LockOptions options = {.mode = LOCK_MODE_EXCLUSIVE, .why = ""};
-    g_autoptr(LockManager) manager = lock_manager_get(agent->principal, "default");
-    LockRequest *request = NULL;
-
-    state_reserve(world->state, 20);
-    g_assert_cmpint(lock_manager_request(manager, agent, name, &options, &request), ==,
-                    LOCK_RESULT_OK);
-    note(world, request);
-    return request->id;
+        world->user_agent.limits.max[i] = G_MAXINT32;
 }
 
 /* The second half waits for the names of the first one. */
@@ -148,7 +64,7 @@ fill(World *world, guint n, guint n_names)
     for (guint i = 0; i < n; i++) {
         g_autofree char *name = g_strdup_printf("lock %u", i % n_names);
 
-        request(world, get_agent(world, i / PER_AGENT), name);
+        world_request(world, 'A', name, "");
         if (i % 100 == 99)
             state_commit(world->state);
     }
@@ -160,7 +76,7 @@ fill(World *world, guint n, guint n_names)
 static double
 time_pairs(World *world, gboolean is_stored)
 {
-    Agent *agent = get_agent(world, 0);
+    Agent *agent = world_agent(world, 'A');
     LockManager *manager;
     double begun;
 
@@ -175,13 +91,13 @@ time_pairs(World *world, gboolean is_stored)
             state_reserve(world->state, 20);
         lock_manager_request(manager, agent, "a name", &options, &live);
         if (is_stored) {
-            note(world, live);
+            world_note_changes(world, live);
             state_commit(world->state);
             state_compact(world->state);
         }
         lock_manager_release(manager, agent, live->id);
         if (is_stored) {
-            note(world, NULL);
+            world_note_changes(world, NULL);
             state_commit(world->state);
             state_compact(world->state);
         }
@@ -194,9 +110,9 @@ time_pairs(World *world, gboolean is_stored)
 
 /* One write of the size of a request's frame, over the same range. */
 static double
-time_write(const World *world)
+time_write(const char *directory)
 {
-    g_autofree char *path = g_build_filename(world->options.directory, "bare", NULL);
+    g_autofree char *path = g_build_filename(directory, "bare", NULL);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     const char bytes[PAIR_FRAMES_BYTES] = {1};
     double begun;
@@ -214,20 +130,21 @@ time_write(const World *world)
 }
 
 static void
-measure_pairs(World *world, guint n)
+measure_pairs(const char *directory, guint n)
 {
+    World world;
     double added[MAX_REPETITIONS], ratios[MAX_REPETITIONS];
 
     for (guint i = 0; i < n; i++) {
         double stored, bare, writes;
 
-        begin(world);
-        stored = time_pairs(world, TRUE);
-        end(world);
-        begin(world);
-        bare = time_pairs(world, FALSE);
-        end(world);
-        writes = time_write(world);
+        begin(&world, directory);
+        stored = time_pairs(&world, TRUE);
+        world_close(&world);
+        begin(&world, directory);
+        bare = time_pairs(&world, FALSE);
+        world_close(&world);
+        writes = time_write(directory);
         added[i] = stored - bare;
         ratios[i] = added[i] / writes;
     }
@@ -239,77 +156,58 @@ measure_pairs(World *world, guint n)
 static double
 time_pause(World *world, guint n_requests)
 {
-    Agent *agent = get_agent(world, n_requests / PER_AGENT + 1);
-    LockManager *manager;
     double longest = 0;
 
-    manager = lock_manager_get(agent->principal, "default");
     for (guint i = 0; i < 3 * n_requests; i++) {
-        guint64 id = request(world, agent, "own");
+        guint64 id = world_request(world, 'B', "own", "");
         double begun;
 
         state_commit(world->state);
-        lock_manager_release(manager, agent, id);
-        note(world, NULL);
+        world_release(world, 'B', id);
         state_commit(world->state);
         begun = now_us();
         state_compact(world->state);
         longest = MAX(longest, now_us() - begun);
     }
-    lock_manager_unref(manager);
     return longest;
 }
 
 static void
-measure_files(World *world, guint n, guint n_requests)
+measure_files(const char *directory, guint n, guint n_requests)
 {
+    World world;
     double pauses[MAX_REPETITIONS] = {0}, starts[MAX_REPETITIONS] = {0};
 
-    begin(world);
-    fill(world, n_requests, n_requests / 2);
+    begin(&world, directory);
+    fill(&world, n_requests, n_requests / 2);
     for (guint i = 0; i < n; i++) {
         double begun;
 
-        pauses[i] = i < 3 ? time_pause(world, n_requests) : pauses[0];
-        end(world);
+        pauses[i] = i < 3 ? time_pause(&world, n_requests) : pauses[0];
+        world_close(&world);
         begun = now_us();
-        begin(world);
+        begin(&world, directory);
         starts[i] = now_us() - begun;
-        g_assert_cmpuint(user_agent_get_n_requests(&world->user_agent), ==, n_requests);
+        g_assert_cmpuint(user_agent_get_n_requests(&world.user_agent), ==, n_requests);
     }
-    end(world);
+    world_close(&world);
     printf("%u requests, half of them waiting: replaced in %.2f ms, restored in %.2f ms\n",
            n_requests, median(pauses, n) / 1e3, median(starts, n) / 1e3);
-}
-
-static void
-clear(const char *directory)
-{
-    g_autoptr(GDir) dir = g_dir_open(directory, 0, NULL);
-    const char *name;
-
-    while ((name = g_dir_read_name(dir)) != NULL) {
-        g_autofree char *path = g_build_filename(directory, name, NULL);
-
-        g_remove(path);
-    }
 }
 
 int
 main(int argc, char **argv)
 {
-    guint n = argc > 1 ? (guint)CLAMP(atoi(argv[1]), 1, MAX_REPETITIONS) : 11;
-    char directory[] = "/dev/shm/weblocks-bench-XXXXXX";
-    World world = {.options = {.bus_id = {7}, .boot_id = {1}}};
+    const guint n = argc > 1 ? (guint)CLAMP(atoi(argv[1]), 1, MAX_REPETITIONS) : 11;
+    const guint sizes[] = {20000, 65536};
+    g_autofree char *directory = world_new_directory();
 
-    g_assert_nonnull(g_mkdtemp(directory));
-    world.options.directory = directory;
-    measure_pairs(&world, n);
-    clear(directory);
-    measure_files(&world, n, 20000);
-    clear(directory);
-    measure_files(&world, n, 65536);
-    clear(directory);
-    g_rmdir(directory);
+    measure_pairs(directory, n);
+    for (guint i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        world_remove_directory(directory);
+        g_assert_cmpint(g_mkdir(directory, 0700), ==, 0);
+        measure_files(directory, n, sizes[i]);
+    }
+    world_remove_directory(directory);
     return 0;
 }

@@ -109,37 +109,6 @@ adopt(World *world, const GPtrArray *agents)
     }
 }
 
-gboolean
-world_try_open(World *world,
-               const char *directory,
-               guint8 bus,
-               guint8 boot,
-               gint64 monotonic_us,
-               gint64 realtime_us,
-               GError **error)
-{
-    Restored restored = {0};
-    gboolean is_open = FALSE;
-
-    memset(world, 0, sizeof *world);
-    world->options.directory = directory;
-    memset(world->options.bus_id, bus, STATE_ID_BYTES);
-    memset(world->options.boot_id, boot, STATE_ID_BYTES);
-    world_init_user_agent(&world->user_agent, monotonic_us, realtime_us);
-    world->state = state_open(&world->options, error);
-    if (world->state != NULL && state_restore(world->state, &world->user_agent, &restored, error)) {
-        adopt(world, restored.agents);
-        world->deadline_us = restored.numbers.deadline_us;
-        is_open = state_begin(world->state, &world->user_agent, error);
-    }
-    restored_clear(&restored);
-    if (is_open)
-        state_end_recovery();
-    else
-        world_close(world);
-    return is_open;
-}
-
 void
 world_open_at(World *world,
               const char *directory,
@@ -149,11 +118,24 @@ world_open_at(World *world,
               gint64 realtime_us)
 {
     g_autoptr(GError) error = NULL;
-    gboolean is_open =
-        world_try_open(world, directory, bus, boot, monotonic_us, realtime_us, &error);
+    Restored restored = {0};
 
+    memset(world, 0, sizeof *world);
+    world->options.directory = directory;
+    memset(world->options.bus_id, bus, STATE_ID_BYTES);
+    memset(world->options.boot_id, boot, STATE_ID_BYTES);
+    world_init_user_agent(&world->user_agent, monotonic_us, realtime_us);
+    world->state = state_open(&world->options, &error);
     g_assert_no_error(error);
-    g_assert_true(is_open);
+    g_assert_nonnull(world->state); /* no other process has the lock */
+    state_restore(world->state, &world->user_agent, &restored, &error);
+    g_assert_no_error(error);
+    adopt(world, restored.agents);
+    world->deadline_us = restored.numbers.deadline_us;
+    restored_clear(&restored);
+    state_begin(world->state, &world->user_agent, &error);
+    g_assert_no_error(error);
+    state_end_recovery();
 }
 
 void
@@ -203,8 +185,8 @@ get_manager(World *world, const Agent *agent, const char *bucket)
     return user_agent_get_manager(&world->user_agent, &owner, bucket);
 }
 
-static void
-note_changes(World *world, LockRequest *answered)
+void
+world_note_changes(World *world, LockRequest *answered)
 {
     Effects *effects = &world->user_agent.effects;
 
@@ -257,7 +239,7 @@ world_request(World *world, char letter, const char *name, const char *text)
     g_assert_cmpint(lock_manager_request(manager, agent, name, &options, &request), ==,
                     LOCK_RESULT_OK);
     id = request->id;
-    note_changes(world, request);
+    world_note_changes(world, request);
     return id;
 }
 
@@ -277,7 +259,7 @@ world_release(World *world, char letter, guint64 id)
 
     g_assert_cmpint(lock_manager_release(manager, world_agent(world, letter), id), ==,
                     LOCK_RESULT_OK);
-    note_changes(world, NULL);
+    world_note_changes(world, NULL);
 }
 
 void
@@ -286,7 +268,7 @@ world_abort(World *world, char letter, guint64 id)
     LockManager *manager = world_find(world, letter, id)->queue->manager;
 
     g_assert_true(lock_manager_abort(manager, world_agent(world, letter), id));
-    note_changes(world, NULL);
+    world_note_changes(world, NULL);
 }
 
 void
@@ -296,7 +278,7 @@ world_terminate(World *world, char letter)
 
     world->agents[letter - 'A'] = NULL;
     user_agent_terminate(&world->user_agent, agent);
-    note_changes(world, NULL);
+    world_note_changes(world, NULL);
     state_note_agent_gone(world->state, agent);
     agent_unref(agent);
 }

@@ -52,15 +52,6 @@ void world_open_at(World *world,
                    gint64 monotonic_us,
                    gint64 realtime_us);
 
-/* Returns FALSE on failure; without an error if another process has the lock. */
-gboolean world_try_open(World *world,
-                        const char *directory,
-                        guint8 bus,
-                        guint8 boot,
-                        gint64 monotonic_us,
-                        gint64 realtime_us,
-                        GError **error);
-
 /* Commits the recorded changes and closes the state. Agents that end afterwards remain in the file.
  * */
 void world_close(World *world);
@@ -78,6 +69,8 @@ void world_terminate(World *world, char letter);
 /* A random one of these operations. */
 void world_do_something(World *world, GRand *rand);
 
+/* Of an operation on the core itself, which these functions do by themselves. */
+void world_note_changes(World *world, LockRequest *answered);
 void world_commit(World *world);
 
 /* What has to be restored by the next service, a line for each agent and request; owned. */
