@@ -14,10 +14,10 @@
  *
  * In the bucket of a group uid 0 may end any lock, and others while no other user holds it or waits
  * for it. "End" is Break, and a request with `steal`. In a shared bucket of a cluster only uid 0
- * may, and others by Break what their own clients hold. private:HASH is the public name of a private
- * session. Sandboxed applications may only use buckets of their own. Whether Release and Abort are
- * served depends on the request alone: who may not use a bucket any more can still put down what it
- * has there. */
+ * may, and others by Break what their own clients hold. private:HASH is the public name of a
+ * private session. Sandboxed applications may only use buckets of their own. Whether Release and
+ * Abort are served depends on the request alone: who may not use a bucket any more can still put
+ * down what it has there. */
 
 #pragma once
 
