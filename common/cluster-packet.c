@@ -17,7 +17,7 @@ static const char row_format[] = "(yyx&s)";
 
 /* As in the header; `&` and `@` are for g_variant_get(). */
 static const char *const formats[] = {
-    [CLUSTER_PACKET_HELLO] = "(u)",         [CLUSTER_PACKET_DEMAND] = "(tttuuuyyybu&s&s)",
+    [CLUSTER_PACKET_HELLO] = "(u)",         [CLUSTER_PACKET_DEMAND] = "(tttuuuyyybbu&s&s)",
     [CLUSTER_PACKET_READY] = "()",          [CLUSTER_PACKET_ACK] = "(t)",
     [CLUSTER_PACKET_LIST] = "(tu&s&s)",     [CLUSTER_PACKET_BREAK] = "(tu&s&s&s)",
     [CLUSTER_PACKET_LEASE] = "(txuu)",      [CLUSTER_PACKET_PERMIT] = "(tyxttu)",
@@ -66,12 +66,15 @@ read_demand(GVariant *body, ClusterDemand *out)
 {
     g_variant_get(body, formats[CLUSTER_PACKET_DEMAND], &out->handle, &out->block, &out->session,
                   &out->claim, &out->uid, &out->number, &out->want, &out->held, &out->undecided,
-                  &out->is_turn_over, &out->n_waiting, &out->bucket, &out->name);
+                  &out->needs_tokens, &out->is_turn_over, &out->n_waiting, &out->bucket,
+                  &out->name);
     return out->handle != 0 && out->block <= CLUSTER_BLOCK_MAX && out->number != 0 &&
            out->want <= PERMIT_EXCLUSIVE && out->held <= PERMIT_EXCLUSIVE &&
            out->undecided <= UNDECIDED_STEAL &&
            (out->undecided == UNDECIDED_NONE || out->want != PERMIT_NONE) &&
            (!out->is_turn_over || (out->held == PERMIT_NONE && out->block != 0)) &&
+           (!out->needs_tokens ||
+            (out->want != PERMIT_NONE && out->block != 0 && !out->is_turn_over)) &&
            (out->session == 0 ? out->claim == 0 : out->block != 0 && !out->is_turn_over) &&
            is_bucket(out->bucket) && is_name(out->name);
 }

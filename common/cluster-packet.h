@@ -22,7 +22,7 @@
 
 #include "permit-mode.h"
 
-#define CLUSTER_PACKET_VERSION   3u
+#define CLUSTER_PACKET_VERSION   4u
 #define CLUSTER_PACKET_BYTES_MAX 65536u
 
 /* Packets contain the names of buckets without "cluster:". */
@@ -36,15 +36,15 @@
 /* The most claims in ROWS. Fewer fit into a packet if the names of the hosts are long. */
 #define CLUSTER_ROWS_MAX 1000u
 
-/* A permit is for 2^20 tokens: block << 20 up to block << 20 | 0xfffff. Tokens have to fit the 53
- * bits of a JavaScript number. */
-#define CLUSTER_BLOCK_BITS 20u
+/* A permit is for 2^10 tokens: block << 10 up to block << 10 | 0x3ff. Tokens have to fit the 53
+ * bits of a JavaScript number, so there are 2^43 blocks: 2,700 a second for 100 years. */
+#define CLUSTER_BLOCK_BITS 10u
 #define CLUSTER_BLOCK_MAX  ((G_GUINT64_CONSTANT(1) << (53 - CLUSTER_BLOCK_BITS)) - 1)
 
 typedef enum {
     /* From weblocksd. */
     CLUSTER_PACKET_HELLO = 1,  /* (u): the version; the first packet of a connection */
-    CLUSTER_PACKET_DEMAND = 2, /* (tttuuuyyybuss): the members of ClusterDemand */
+    CLUSTER_PACKET_DEMAND = 2, /* (tttuuuyyybbuss): the members of ClusterDemand */
     CLUSTER_PACKET_READY = 3,  /* (): all demands that exist at the beginning were sent */
     CLUSTER_PACKET_ACK = 4,    /* (t): the serial of a LEASE: weblocksd is alive */
     CLUSTER_PACKET_LIST = 5,   /* (tuss): the members of ClusterList */
@@ -123,7 +123,10 @@ typedef struct {
  * If the queue has its permit from an earlier connection, `session` and `claim` are those of its
  * PERMIT: the gateway confirms it by another PERMIT with the same block, if the claim still exists.
  * They are 0 after a restart of weblocksd, which does not know which tokens of the block it has
- * issued. */
+ * issued.
+ *
+ * To `needs_tokens` the gateway replies with a PERMIT of the same claim with another block, unless
+ * it has sent YIELD. */
 typedef struct {
     guint64 handle; /* not 0 */
     guint64 block;
@@ -134,6 +137,7 @@ typedef struct {
     guint8 want;           /* a PermitMode: of the first request that waits */
     guint8 held;           /* a PermitMode */
     guint8 undecided;      /* an Undecided: a request waits for an answer in a short time */
+    gboolean needs_tokens; /* those of the permit are used up, and a request waits for others */
     gboolean is_turn_over; /* the permit is returned: nothing is held */
     guint32 n_waiting;
     const char *bucket;

@@ -38,6 +38,7 @@ struct Claim {
     ClaimName own;
     ClaimName next;
     gboolean is_granted;   /* `own` has given a permit */
+    gboolean is_refilling; /* GRANT is in progress for the tokens of the turn */
     gboolean is_spent;     /* and it was returned */
     gboolean is_unsettled; /* see claim_is_settled() */
     gboolean is_uncertain; /* the outcome of the last operation is unknown */
@@ -276,6 +277,7 @@ grant(Claim *claim)
 
     action->name = claim->own;
     action->version = claim->version;
+    claim->is_refilling = claim->is_granted && claim->turn == TURN_OPEN;
 }
 
 /* Ends the claims that have or can get a permit, and the own claim wherever it is. There is at
@@ -329,21 +331,27 @@ end_permit(Claim *claim, gboolean is_lost)
 }
 
 static void
+send_permit(Claim *claim, guint64 block)
+{
+    ClaimAction *action = append_message(claim, CLAIM_PERMIT);
+
+    action->name = claim->own;
+    action->mode = claim->own.mode;
+    action->block = block;
+    claim->block = block;
+    claim->demand.needs_tokens = FALSE;
+}
+
+static void
 give_permit(Claim *claim, guint64 block, gint64 now_us)
 {
-    ClaimAction *action;
-
     /* There is no demand any more, or the lock service that had it has disconnected. While the lock
      * service has the permit of a node that this one replaces, its locks need this one, even if it
      * has not reported any. */
     if (claim->turn == TURN_NONE && (!claim->is_demand_known || !has_demand(claim)))
         return;
-    action = append_message(claim, CLAIM_PERMIT);
-    action->name = claim->own;
-    action->mode = claim->own.mode;
-    action->block = block;
+    send_permit(claim, block);
     claim->is_granted = TRUE;
-    claim->block = block;
     claim->turn = TURN_OPEN;
     claim->turn_ends_us = now_us + MIN_TURN_US;
     claim->is_unsettled = FALSE;
@@ -454,6 +462,8 @@ step_with_node(Claim *claim)
         step_waiting(claim);
     else if (demand->has_steal)
         steal(claim);
+    else if (demand->needs_tokens && claim->turn == TURN_OPEN)
+        grant(claim);
 }
 
 /* Whether a steal is wanted that has to end too many claims. */
@@ -660,7 +670,10 @@ take_success(Claim *claim, const ClaimResult *result, gint64 now_us)
     case CLAIM_GRANT:
         /* After a steal, the own locks, if any, are ended by the lock service, if it still wants
          * that. */
-        give_permit(claim, result->block, now_us);
+        if (!claim->is_refilling)
+            give_permit(claim, result->block, now_us);
+        else if (claim->turn == TURN_OPEN)
+            send_permit(claim, result->block);
         break;
     case CLAIM_WATCH:
         break;
@@ -704,8 +717,10 @@ claim_set_demand(Claim *claim, const ClaimDemand *demand, gint64 now_us)
         claim->turn = TURN_NONE;
         claim->is_spent = claim->is_granted;
         claim->is_list_valid = FALSE;
-    } else if (claim->turn != TURN_NONE && !is_about_turn) {
-        claim->demand.has_steal = FALSE; /* from before the permit, which has decided it */
+    } else if (!is_about_turn) {
+        claim->demand.needs_tokens = FALSE;
+        if (claim->turn != TURN_NONE)
+            claim->demand.has_steal = FALSE; /* from before the permit, which has decided it */
     }
     if (!claim->is_demand_known && (demand->held != PERMIT_NONE || demand->session != 0))
         claim->is_unsettled = TRUE;

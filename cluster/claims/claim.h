@@ -41,7 +41,8 @@
  *   of: its return, the loss of the node, the end of the session.
  * - If the outcome of an operation is unknown, nothing is assumed: the children of the name are
  * read after a sync, and the host's own nodes are recognized by session and turn.
- * - A node that has been granted is never granted a second turn after its return. */
+ * - A node that has been granted is never granted a second turn after its return. Before that, it
+ *   can be granted again for other tokens, until the end of the turn is requested. */
 
 #pragma once
 
@@ -62,6 +63,7 @@ typedef struct {
     PermitMode held;           /* the mode of the locks that it has granted */
     gboolean has_if_available; /* the request is `ifAvailable`: it does not wait for other hosts */
     gboolean has_steal;        /* the request steals: it does not wait for other hosts either */
+    gboolean needs_tokens;     /* those of the permit are used up */
     gboolean is_returned;      /* the lock service returns the permit */
     guint64 block;             /* of the permit that it has or returns; 0: none. It distinguishes
                                   a demand that has crossed a new permit */
@@ -88,7 +90,8 @@ typedef enum {
 /* Messages for the lock service. */
 typedef enum {
     CLAIM_NO_MESSAGE,
-    CLAIM_PERMIT, /* it has a permit of `mode`, by `name`, and the tokens of `block` */
+    CLAIM_PERMIT, /* it has a permit of `mode`, by `name`, and the tokens of `block`; also when it
+                     has that permit, and needs other tokens */
     CLAIM_YIELD, /* end the turn: grant only to requests that wait already, or, if `now`, to none */
     CLAIM_REVOKED, /* the permit has ended: stolen, or lost if `is_lost` */
     CLAIM_BUSY,    /* a claim of another host conflicts */

@@ -20,7 +20,8 @@ struct Engine {
     const EngineEvents *events;
     gpointer data;
     char *root;
-    char *host_path; /* this session's node below /sessions; NULL: has not joined */
+    char *host_path;         /* this session's node below /sessions; NULL: has not joined */
+    GHashTable *generations; /* bucket -> the last one that was found: see tokens.c */
     const struct ACL_vector *acl;
     EngineSession session;
     EngineState state;
@@ -54,7 +55,7 @@ typedef struct {
     struct Stat *stats;
     char *created; /* path of the node that was created */
     guint created_size;
-    int block_part; /* the part that gives `block`; -1: none */
+    int version_part; /* the part that gives `version`; -1: none */
 } EngineOperation;
 
 /* All of these are answered like public operations: once, and not before they return. */

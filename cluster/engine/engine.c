@@ -57,6 +57,7 @@ engine_destroy(Engine *self)
     if (self->zh != NULL)
         close_handle(self);
     g_assert(self->pending.length == 0 && self->refused.length == 0);
+    g_hash_table_unref(self->generations);
     g_free(self->host_path);
     g_free(self->root);
     g_free(self);
@@ -104,7 +105,7 @@ engine_operation_new(EngineCallback callback, gpointer data)
     operation->link.data = operation;
     operation->callback = callback;
     operation->data = data;
-    operation->block_part = -1;
+    operation->version_part = -1;
     operation->sent_us = boot_time_get_us();
     operation->sent_monotonic_us = g_get_monotonic_time();
     return operation;
@@ -419,6 +420,7 @@ engine_new(const EngineConfig *config, const EngineEvents *events, gpointer data
     self->events = events;
     self->data = data;
     self->root = g_strdup(config->root);
+    self->generations = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     self->session.timeout_ms = config->session != NULL ? config->session->timeout_ms : G_MAXUINT;
     self->acl = config->credential != NULL ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
     self->zh = open_handle(self, config, error);

@@ -194,7 +194,8 @@ void engine_read_claim(Engine *self,
                        gpointer data);
 
 /* Grants a claim of one's own if it exists and nothing of the user was stolen since the list with
- * this `version`. OK: `block` is the bucket's next block of tokens. NO_NODE: the claim is gone. */
+ * this `version`. OK: `block` is the bucket's next block of tokens. NO_NODE: the claim is gone.
+ * OTHER: also if there are no more blocks. */
 void engine_grant(Engine *self,
                   const char *name_path,
                   const char *claim,
@@ -236,7 +237,7 @@ void engine_swap(Engine *self,
 /* A committed write, which proves that the session lived when it was sent. */
 void engine_renew(Engine *self, EngineCallback callback, gpointer data);
 
-/* OK: `version` is the bucket's last block of tokens, `text` are its settings. NO_NODE: it has no
+/* OK: `block` is the bucket's last block of tokens, `text` are its settings. NO_NODE: it has no
  * node. */
 void engine_read_block(Engine *self, const char *bucket, EngineCallback callback, gpointer data);
 

@@ -148,7 +148,7 @@ engine_ensure_name(Engine *self,
 #define FORMAT        2
 #define FORMAT_PREFIX "format "
 
-static const char *const children_of_format[] = {"buckets", "hosts", "sessions", NULL};
+static const char *const children_of_format[] = {"buckets", "hosts", "sessions", "tokens", NULL};
 
 /* The steps of joining, each a callback of the one before: the root; its data and its children,
  * and the format is written if it is an earlier one or none; the nodes below it; the session's
@@ -216,7 +216,7 @@ on_host_made(const EngineAnswer *answer, gpointer data)
 }
 
 static void
-on_buckets_made(const EngineAnswer *answer, gpointer data)
+on_tokens_made(const EngineAnswer *answer, gpointer data)
 {
     Joining *joining = data;
 
@@ -226,6 +226,19 @@ on_buckets_made(const EngineAnswer *answer, gpointer data)
     }
     make(joining->engine, joining->engine->root, joining->host_path, "", ZOO_EPHEMERAL,
          on_host_made, joining);
+}
+
+static void
+on_buckets_made(const EngineAnswer *answer, gpointer data)
+{
+    Joining *joining = data;
+    g_autofree char *path = g_strconcat(joining->engine->root, "/tokens", NULL);
+
+    if (answer->result != ENGINE_OK) {
+        joining_failed(joining, answer);
+        return;
+    }
+    make(joining->engine, joining->engine->root, path, "", ZOO_PERSISTENT, on_tokens_made, joining);
 }
 
 static void

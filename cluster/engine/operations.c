@@ -39,31 +39,6 @@ engine_read_claim(Engine *self,
 }
 
 void
-engine_grant(Engine *self,
-             const char *name_path,
-             const char *claim,
-             gint32 version,
-             EngineCallback callback,
-             gpointer data)
-{
-    g_autofree char *path = claim_path(name_path, claim);
-    g_autofree char *user_path = g_path_get_dirname(name_path);
-    g_autofree char *bucket_path = engine_path_bucket_of(name_path);
-    const char *settings = ENGINE_SETTINGS(engine_path_is_shared(name_path));
-    EngineTransaction transaction;
-
-    g_assert(self->host_path != NULL);
-    engine_transaction_begin(&transaction, 4);
-    engine_transaction_check(&transaction, path, -1);
-    engine_transaction_check(&transaction, user_path, version);
-    engine_transaction_end_typed(&transaction);
-    engine_transaction_set(&transaction, self->host_path, "", -1);
-    transaction.operation->block_part =
-        engine_transaction_set(&transaction, bucket_path, settings, -1);
-    engine_transaction_send(&transaction, self, callback, data);
-}
-
-void
 engine_steal(Engine *self,
              const char *name_path,
              const char *name,
@@ -191,15 +166,6 @@ engine_renew(Engine *self, EngineCallback callback, gpointer data)
     engine_transaction_end_typed(&transaction);
     engine_transaction_set(&transaction, self->host_path, "", -1);
     engine_transaction_send(&transaction, self, callback, data);
-}
-
-/* Each block is a version of the bucket's node. */
-void
-engine_read_block(Engine *self, const char *bucket, EngineCallback callback, gpointer data)
-{
-    g_autofree char *bucket_path = engine_path_bucket(self->root, bucket);
-
-    engine_request_get(self, bucket_path, FALSE, callback, data);
 }
 
 void

@@ -50,11 +50,15 @@ engine_path_name(const char *root, const char *bucket, guint32 uid, const char *
 }
 
 char *
-engine_path_bucket_of(const char *name_path)
+engine_path_tokens(const char *root, const char *bucket)
 {
-    g_autofree char *user_path = g_path_get_dirname(name_path);
+    return g_strdup_printf("%s/tokens/%s", root, bucket);
+}
 
-    return g_path_get_dirname(user_path);
+char *
+engine_path_generation(const char *root, const char *bucket, guint generation)
+{
+    return g_strdup_printf("%s/tokens/%s/%u", root, bucket, generation);
 }
 
 gboolean

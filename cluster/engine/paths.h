@@ -6,7 +6,8 @@
  *     ROOT                              data: the format and the identification of the data
  *     ROOT/hosts                        in which nobody can make nodes: see join.c
  *     ROOT/sessions/HOST-SESSION        ephemeral; HOST and the session's id in 16 hex digits
- *     ROOT/buckets/BUCKET               its version is the last block of tokens, data: its settings
+ *     ROOT/tokens/BUCKET/GENERATION     its version is the lower part of a block: see tokens.c
+ *     ROOT/buckets/BUCKET               data: its settings
  *     ROOT/buckets/BUCKET/UID           its version is the number of steals; UID is
  *                                       CLUSTER_NO_UID in a shared bucket
  *     ROOT/buckets/BUCKET/UID/HASH      container; HASH is the lock name's, data: the lock name
@@ -24,7 +25,8 @@ gboolean engine_path_is_component(const char *text);
 char *engine_path_host(const char *root, const char *host, guint64 session);
 char *engine_path_bucket(const char *root, const char *bucket);
 char *engine_path_name(const char *root, const char *bucket, guint32 uid, const char *name);
-char *engine_path_bucket_of(const char *name_path);
+char *engine_path_tokens(const char *root, const char *bucket);
+char *engine_path_generation(const char *root, const char *bucket, guint generation);
 
 /* Whether the path of a name is in a shared bucket. */
 gboolean engine_path_is_shared(const char *name_path);

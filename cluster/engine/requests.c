@@ -167,7 +167,7 @@ engine_transaction_delete(EngineTransaction *transaction, const char *path)
     zoo_delete_op_init(&transaction->parts[transaction->n++], path, -1);
 }
 
-/* At most one in a transaction. */
+/* At most one in a transaction is sequential. */
 void
 engine_transaction_create(EngineTransaction *transaction,
                           const struct ACL_vector *acl,
@@ -176,12 +176,13 @@ engine_transaction_create(EngineTransaction *transaction,
                           int mode)
 {
     /* ZooKeeper's sequence numbers have at most eleven characters. */
-    gsize size = strlen(path) + 12;
-    EngineOperation *operation = transaction->operation;
+    gsize size = mode == ZOO_EPHEMERAL_SEQUENTIAL ? strlen(path) + 12 : 0;
+    char *created = size > 0 ? g_malloc0(size) : NULL;
 
-    operation->created = g_malloc0(size);
+    if (created != NULL)
+        transaction->operation->created = created;
     zoo_create_op_init(&transaction->parts[transaction->n++], path, text, (int)strlen(text), acl,
-                       mode, operation->created, (int)size);
+                       mode, created, (int)size);
 }
 
 int
@@ -214,7 +215,7 @@ judge_parts(EngineOperation *operation, int r)
             continue;
         if (i < operation->n_typed || part_r != ZNONODE)
             return part_r;
-        g_warning("ZooKeeper: the node of this session or of a bucket is missing");
+        g_warning("ZooKeeper: the node of this session is missing");
         return ZDATAINCONSISTENCY;
     }
     return r;
@@ -230,14 +231,8 @@ on_transaction(int r, const void *data)
         r = judge_parts(operation, r);
     if (r == ZOK && operation->created != NULL)
         answer.node = last_component(operation->created);
-    if (r == ZOK && operation->block_part >= 0) {
-        gint32 version = operation->stats[operation->block_part].version;
-
-        /* After 2^31 blocks they would begin again. */
-        if (version <= 0)
-            r = ZDATAINCONSISTENCY;
-        answer.block = (guint64)version;
-    }
+    if (r == ZOK && operation->version_part >= 0)
+        answer.version = operation->stats[operation->version_part].version;
     engine_operation_complete(operation, &answer, r);
 }
 

@@ -541,6 +541,7 @@ entry_set_demand(Entry *entry, const ClusterDemand *message)
         .held = message->held,
         .has_if_available = message->undecided == UNDECIDED_IF_AVAILABLE,
         .has_steal = message->undecided == UNDECIDED_STEAL,
+        .needs_tokens = message->needs_tokens,
         .is_returned = message->is_turn_over,
         .block = message->block,
         .session = message->session,

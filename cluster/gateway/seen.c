@@ -3,6 +3,8 @@
 
 #include "seen.h"
 
+#include "cluster-packet.h"
+
 #define GROUP_DATA   "Data"
 #define GROUP_BLOCKS "Blocks"
 #define KEY_INSTANCE "Instance"
@@ -41,7 +43,7 @@ is_block(const Seen *seen, const char *bucket)
 {
     g_autofree char *text = g_key_file_get_value(seen->file, GROUP_BLOCKS, bucket, NULL);
 
-    return g_ascii_string_to_unsigned(text, 10, 1, G_MAXINT32, NULL, NULL);
+    return g_ascii_string_to_unsigned(text, 10, 1, CLUSTER_BLOCK_MAX, NULL, NULL);
 }
 
 /* A file with a mistake was changed by somebody: nothing is assumed of the rest. */

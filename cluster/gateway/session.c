@@ -21,6 +21,9 @@
  * that was ever allowed. */
 #define UNKNOWN_TIMEOUT_MS 9000
 
+/* Above this block of a bucket, there is a warning: years before the end. */
+#define BLOCK_WARNING (CLUSTER_BLOCK_MAX / 8 * 7)
+
 struct Session {
     const ClusterConfig *config;
     const char *credential; /* NULL: none */
@@ -48,6 +51,7 @@ struct Session {
     guint lease_source;
     guint unreachable_source; /* until the engine has ended a session that is interrupted */
     gboolean has_failed;      /* to begin; the reason was logged */
+    gboolean has_warned;      /* that the tokens of a bucket will be used up */
     ClusterState state;
     ClusterReason reason; /* for the last state that is not ACTIVE */
     double metrics[N_METRICS];
@@ -379,6 +383,19 @@ refuse_blocks(Session *session, const char *bucket, guint64 block)
     end(session, CLUSTER_REASON_OLDER_DATA);
 }
 
+static void
+note_block(Session *session, const char *bucket, guint64 block)
+{
+    seen_raise_block(session->seen, bucket, block);
+    if (block <= BLOCK_WARNING || session->has_warned)
+        return;
+    g_warning(
+        "7/8 of all tokens of the bucket '%s' have been used; when there are no more, it can't "
+        "be used. See weblocks-clusterd(8)",
+        bucket);
+    session->has_warned = TRUE;
+}
+
 gboolean
 session_take_block(Session *session, const char *bucket, guint64 block)
 {
@@ -386,7 +403,7 @@ session_take_block(Session *session, const char *bucket, guint64 block)
         refuse_blocks(session, bucket, block);
         return FALSE;
     }
-    seen_raise_block(session->seen, bucket, block);
+    note_block(session, bucket, block);
     session->metrics[METRIC_HIGHEST_TOKEN] =
         MAX(session->metrics[METRIC_HIGHEST_TOKEN], (double)(block << CLUSTER_BLOCK_BITS));
     return TRUE;
@@ -401,7 +418,6 @@ on_block_read(const EngineAnswer *answer, gpointer data)
     Session *session = data;
     const ClusterBucketConfig *bucket;
     const char *settings;
-    guint64 block;
 
     if (!session_check_answer(session, answer, FALSE))
         return;
@@ -410,7 +426,6 @@ on_block_read(const EngineAnswer *answer, gpointer data)
     if (answer->result != ENGINE_OK)
         return; /* interrupted: again with the next connection */
     bucket = session->config->buckets->pdata[session->n_checked];
-    block = (guint64)MAX(answer->version, 0);
     settings = answer->text[0] != '\0' ? answer->text : ENGINE_SETTINGS(FALSE);
     if (!g_str_equal(settings, ENGINE_SETTINGS(bucket->is_shared))) {
         if (is_first_failure(session))
@@ -421,11 +436,11 @@ on_block_read(const EngineAnswer *answer, gpointer data)
         end(session, CLUSTER_REASON_OTHER_SETTINGS);
         return;
     }
-    if (block < seen_get_block(session->seen, bucket->name)) {
-        refuse_blocks(session, bucket->name, block);
+    if (answer->block < seen_get_block(session->seen, bucket->name)) {
+        refuse_blocks(session, bucket->name, answer->block);
         return;
     }
-    seen_raise_block(session->seen, bucket->name, block);
+    note_block(session, bucket->name, answer->block);
     session->n_checked++;
     check_buckets(session);
 }

@@ -186,6 +186,8 @@ has_changed(const Demand *demand, const LockDemand *now)
 
     if (demand->number == 0 || demand->must_send || sent->undecided != now->undecided)
         return TRUE;
+    if (now->needs_tokens && !sent->needs_tokens)
+        return TRUE;
     return now->permit == PERMIT_NONE && (sent->want != now->want || sent->held != now->held);
 }
 
@@ -201,9 +203,9 @@ send_demand(Demand *demand, const LockDemand *now, guint64 returned, GByteArray 
     cluster_packet_write(out, CLUSTER_PACKET_DEMAND, demand->handle,
                          returned != 0 ? returned : demand->block, is_earlier ? demand->session : 0,
                          is_earlier ? demand->claim : 0, manager->principal->identity.uid,
-                         ++demand->number, now->want, now->held, now->undecided, returned != 0,
-                         now->n_waiting, manager->bucket + strlen(BUS_CLUSTER_PREFIX),
-                         demand->queue->name);
+                         ++demand->number, now->want, now->held, now->undecided, now->needs_tokens,
+                         returned != 0, now->n_waiting,
+                         manager->bucket + strlen(BUS_CLUSTER_PREFIX), demand->queue->name);
 }
 
 void
@@ -240,6 +242,7 @@ demand_confirm(Demand *demand, const ClusterTurn *permit)
     demand->claim = permit->claim;
     demand->is_confirmed = TRUE;
     demand->sent.undecided = UNDECIDED_NONE; /* the permit decides it */
+    demand->sent.needs_tokens = FALSE;
 }
 
 void

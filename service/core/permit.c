@@ -41,17 +41,18 @@ has_tokens(const Permit *permit)
     return permit->last_token < permit->token_limit;
 }
 
-/* Whether such a request may be granted in this turn, as far as the permit goes. */
+/* Whether such a request may be granted in this turn, if there are tokens. */
 static gboolean
 covers(const Permit *permit, LockMode mode, guint64 sequence)
 {
-    return permit->mode >= needed_for(mode) && sequence <= permit->boundary && has_tokens(permit);
+    return permit->mode >= needed_for(mode) && sequence <= permit->boundary;
 }
 
 gboolean
 permit_admits(const LockQueue *queue, LockMode mode, guint64 sequence)
 {
-    return covers(queue->permit, mode, sequence) && lock_queue_admits(queue, mode);
+    return covers(queue->permit, mode, sequence) && has_tokens(queue->permit) &&
+           lock_queue_admits(queue, mode);
 }
 
 static gboolean
@@ -208,12 +209,23 @@ permit_retire_token(LockQueue *queue, guint64 token)
 /* ---- demand */
 
 static gboolean
+needs_tokens(const LockQueue *queue)
+{
+    const LockRequest *first = g_queue_peek_head((GQueue *)&queue->pending);
+    const Permit *permit = queue->permit;
+
+    return first != NULL && permit->boundary == NO_BOUNDARY && !has_tokens(permit) &&
+           covers(permit, first->mode, first->sequence);
+}
+
+static gboolean
 is_turn_over(const LockQueue *queue)
 {
     const LockRequest *first = g_queue_peek_head((GQueue *)&queue->pending);
+    const Permit *permit = queue->permit;
 
-    return queue->permit->mode != PERMIT_NONE && queue->held.length == 0 &&
-           (first == NULL || !covers(queue->permit, first->mode, first->sequence));
+    return permit->mode != PERMIT_NONE && queue->held.length == 0 && !needs_tokens(queue) &&
+           (first == NULL || !has_tokens(permit) || !covers(permit, first->mode, first->sequence));
 }
 
 LockDemand
@@ -230,6 +242,7 @@ permit_get_demand(const LockQueue *queue)
         .want = first != NULL ? needed_for(first->mode) : PERMIT_NONE,
         .held = holder != NULL ? needed_for(holder->mode) : PERMIT_NONE,
         .undecided = first != NULL ? first->undecided : UNDECIDED_NONE,
+        .needs_tokens = needs_tokens(queue),
         .turn_over = is_turn_over(queue),
         .n_waiting = queue->pending.length + permit->steals.length,
     };

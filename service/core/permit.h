@@ -9,7 +9,8 @@
  * When the cluster requests the end of a turn (permit_yield), the requests that wait then are still
  * granted in this turn, and later ones are not. A queue grants a request if, in addition to the
  * standard's rules, the permit covers its mode, its sequence is not above the boundary of the turn,
- * and the permit has tokens left.
+ * and the permit has tokens left. If it has not, the cluster gives it others by permit_set(),
+ * unless the end of the turn was requested.
  *
  * A request with `ifAvailable` or `steal` whose result depends on other hosts is undecided: it
  * waits until it is granted, or ends as EFFECT_UNAVAILABLE. It ends by itself when its time has
@@ -43,20 +44,21 @@ struct Permit {
 /* What the host needs from the cluster, and still uses, of one name. */
 typedef struct {
     PermitMode permit;
-    PermitMode want;     /* for the first request that waits; PERMIT_NONE: none waits */
-    PermitMode held;     /* the mode of the held locks; PERMIT_NONE: none is held */
-    Undecided undecided; /* of any request that waits; a steal before others */
-    gboolean turn_over;  /* has a permit, holds nothing, and can grant nothing more under it */
+    PermitMode want;       /* for the first request that waits; PERMIT_NONE: none waits */
+    PermitMode held;       /* the mode of the held locks; PERMIT_NONE: none is held */
+    Undecided undecided;   /* of any request that waits; a steal before others */
+    gboolean needs_tokens; /* the permit covers the first request, but its tokens are used up */
+    gboolean turn_over;    /* has a permit, holds nothing, and can grant nothing more under it */
     guint n_waiting;
 } LockDemand;
 
 /* ---- operations; their effects are appended to the user agent's */
 
-/* The permit has arrived, or changes: a new turn begins. `mode` is not PERMIT_NONE. Held locks that
- * the permit does not cover end as EFFECT_LOST. Grants in this turn get tokens of the range, from
- * `first` to `last`, that are above all earlier ones of the queue. The range belongs to the permit,
- * since another host that gets the permit afterwards, also by a steal of which this host is not
- * notified yet, gets a higher one. */
+/* The permit has arrived, or changes, or gets other tokens: a new turn begins. `mode` is not
+ * PERMIT_NONE. Held locks that the permit does not cover end as EFFECT_LOST. Grants in this turn
+ * get tokens of the range, from `first` to `last`, that are above all earlier ones of the queue.
+ * The range belongs to the permit, since another host that gets the permit afterwards, also by a
+ * steal of which this host is not notified yet, gets a higher one. */
 void permit_set(LockQueue *queue, PermitMode mode, guint64 first, guint64 last);
 
 /* The cluster requests the end of the turn: no later request is granted in it; if `now`, none at

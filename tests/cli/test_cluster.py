@@ -208,7 +208,7 @@ class Commands(ClusterCommandCase):
         gateway.greet()
         [demand] = [gateway.last['x']]
         block = gateway.permit(demand)
-        self.assertEqual(job.line(), str(block << 20))
+        self.assertEqual(job.line(), str(block << packets.BLOCK_BITS))
         # Another host may be granted it after the lease: the command is terminated before.
         gateway.lease(seconds=0.2)
         self.assertEqual(job.wait(), 75)

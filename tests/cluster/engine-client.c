@@ -134,6 +134,18 @@ renew_many(guint count, gpointer id)
         engine_renew(engine, on_one_of_many, id);
 }
 
+/* Sets a node so many times in one transaction. */
+static void
+set_many(const char *path, guint count, gpointer id)
+{
+    EngineTransaction transaction;
+
+    engine_transaction_begin(&transaction, count);
+    for (guint i = 0; i < count; i++)
+        engine_transaction_set(&transaction, path, "", -1);
+    engine_transaction_send(&transaction, engine, on_answer, id);
+}
+
 /* ---- commands */
 
 /* Returns whether the command was one of those about a name. */
@@ -167,6 +179,8 @@ run_name_command(char **words, gpointer id)
         engine_request_create(engine, words[2], words[3], ZOO_PERSISTENT, on_answer, id);
     } else if (g_str_equal(command, "set")) {
         engine_request_set(engine, words[2], words[3], -1, on_answer, id);
+    } else if (g_str_equal(command, "set-many")) {
+        set_many(words[2], (guint)number(words[3]), id);
     } else if (g_str_equal(command, "get")) {
         engine_request_get(engine, words[2], FALSE, on_answer, id);
     } else if (g_str_equal(command, "sync")) {

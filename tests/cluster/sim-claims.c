@@ -23,10 +23,11 @@ typedef struct {
 struct SimClaims {
     SimLoop *loop;
     char *paths[SIM_NAMES];
-    char *bucket_path;
+    char *tokens_path;
     GArray *current[SIM_NAMES]; /* of Claim */
-    GArray *granted;            /* of Claim: for each block of tokens, from block 1 on */
-    GArray *ended;              /* of Ended */
+    GHashTable *granted;        /* block of tokens -> Claim, owned */
+    guint64 last_block;
+    GArray *ended; /* of Ended */
     guint n_wrong_grants;
 };
 
@@ -36,8 +37,8 @@ sim_claims_new(SimLoop *loop)
     SimClaims *claims = g_new0(SimClaims, 1);
 
     claims->loop = loop;
-    claims->bucket_path = engine_path_bucket(SIM_ROOT, SIM_BUCKET);
-    claims->granted = g_array_new(FALSE, FALSE, sizeof(Claim));
+    claims->tokens_path = engine_path_tokens(SIM_ROOT, SIM_BUCKET);
+    claims->granted = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
     claims->ended = g_array_new(FALSE, FALSE, sizeof(Ended));
     for (guint i = 0; i < SIM_NAMES; i++) {
         const char name[] = {(char)('0' + i), '\0'};
@@ -55,8 +56,8 @@ sim_claims_free(SimClaims *claims)
         g_free(claims->paths[i]);
         g_array_unref(claims->current[i]);
     }
-    g_free(claims->bucket_path);
-    g_array_unref(claims->granted);
+    g_free(claims->tokens_path);
+    g_hash_table_unref(claims->granted);
     g_array_unref(claims->ended);
     g_free(claims);
 }
@@ -84,34 +85,58 @@ remove_claim(GArray *current, const ClaimName *name)
 }
 
 static void
-take_grant(SimClaims *claims, guint number, const ClaimName *name)
+take_grant(SimClaims *claims, guint number, const ClaimName *name, guint64 block)
 {
     const GArray *current = claims->current[number];
     Claim granted = {*name, claims->loop->now_us};
+    const Claim *earlier;
+    GHashTableIter iter;
 
-    g_array_append_val(claims->granted, granted);
+    /* The turn goes on with other tokens. */
+    g_hash_table_iter_init(&iter, claims->granted);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&earlier))
+        if (claim_name_equal(&earlier->name, name))
+            granted.since_us = MIN(granted.since_us, earlier->since_us);
+    g_hash_table_insert(claims->granted, g_memdup2(&block, sizeof block),
+                        g_memdup2(&granted, sizeof granted));
     for (guint i = 0; i < current->len; i++)
         claims->n_wrong_grants += claim_name_blocks(&g_array_index(current, Claim, i).name, name);
 }
 
-/* A transaction is about one name, except at the end of a session. A grant checks or creates the
- * claim, and writes the node of the bucket. */
+/* Whether it counts a block of tokens, which has to be later than all before. What is beyond the
+ * end of a generation is none. */
+static gboolean
+parse_block(SimClaims *claims, const SimOp *op, guint64 *out_block)
+{
+    guint64 generation;
+
+    if (op->kind != SIM_SET || !g_str_has_prefix(op->path, claims->tokens_path))
+        return FALSE;
+    generation = g_ascii_strtoull(strrchr(op->path, '/') + 1, NULL, 10);
+    *out_block = generation << 16 | (guint64)op->version;
+    return op->version <= 0xffff;
+}
+
+/* A transaction is about one name, except at the end of a session. A grant checks the claim, and
+ * counts a block. */
 void
 sim_claims_committed(SimClaims *claims, const SimTransaction *transaction)
 {
     guint n_ended = claims->ended->len;
     gboolean has_own = FALSE, is_made = FALSE;
     ClaimName name, own = {0};
+    guint64 block;
     int number, own_number = -1;
 
     for (guint i = 0; i < transaction->ops->len; i++) {
         const SimOp *op = &g_array_index(transaction->ops, SimOp, i);
         Ended ended = {.ended_by = transaction->session};
 
-        if (op->kind == SIM_SET && g_str_equal(op->path, claims->bucket_path)) {
-            g_assert_cmpint(op->version, ==, claims->granted->len + 1);
+        if (parse_block(claims, op, &block)) {
+            g_assert_cmpuint(block, >, claims->last_block);
             g_assert_true(has_own);
-            take_grant(claims, (guint)own_number, &own);
+            claims->last_block = block;
+            take_grant(claims, (guint)own_number, &own, block);
         }
         number = parse(claims, op->path, &name);
         if (number < 0)
@@ -149,8 +174,10 @@ sim_claims_count(const SimClaims *claims, guint name)
 const ClaimName *
 sim_claims_get_granted(const SimClaims *claims, guint64 block, gint64 *out_committed_us)
 {
-    const Claim *claim = &g_array_index(claims->granted, Claim, block - 1);
+    const Claim *claim = g_hash_table_lookup(claims->granted, &block);
 
+    if (claim == NULL)
+        g_error("the block of tokens is not one that was counted: %" G_GUINT64_FORMAT, block);
     *out_committed_us = claim->since_us;
     return &claim->name;
 }

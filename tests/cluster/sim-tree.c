@@ -10,6 +10,10 @@
  * negative. */
 #define FIRST_SEQUENCE (G_MAXINT32 - 20)
 
+/* Of the counters of tokens: after a few more grants, the next generation begins. */
+#define COUNTERS    "/weblocks/tokens/"
+#define FIRST_COUNT 0xfffa
+
 struct SimTree {
     GHashTable *nodes; /* path -> SimNode */
     SimTreeChanged changed;
@@ -136,8 +140,9 @@ prepare_create(const SimTree *tree, const SimTransaction *transaction, SimOp *op
 {
     g_autofree char *parent_path = get_parent_path(op->path);
     const SimNode *parent = find(tree, parent_path);
+    const SimOp *first = &g_array_index(transaction->ops, SimOp, 0);
 
-    if (parent == NULL)
+    if (parent == NULL && !(first->kind == SIM_CREATE && g_str_equal(first->path, parent_path)))
         return ZNONODE;
     if (is_sequential(op)) {
         g_autofree char *prefix = op->path;
@@ -193,6 +198,8 @@ apply_create(SimTree *tree, const SimOp *op)
     node->owner = op->owner;
     node->is_container = op->mode == ZOO_CONTAINER;
     node->next_sequence = node->is_container ? FIRST_SEQUENCE : 0;
+    if (g_str_has_prefix(op->path, COUNTERS) && strchr(op->path + strlen(COUNTERS), '/') != NULL)
+        node->version = FIRST_COUNT;
     g_hash_table_insert(tree->nodes, g_strdup(op->path), node);
     g_ptr_array_add(parent->children, g_strdup(strrchr(op->path, '/') + 1));
     /* The number after G_MAXINT32 is G_MININT32. */

@@ -3,7 +3,7 @@
 
 /* The nodes of a ZooKeeper server, and the transactions that change them: what DataTree and
  * PrepRequestProcessor do with the requests that cluster/engine sends. The operations of one
- * transaction don't depend on each other. */
+ * transaction don't depend on each other, but that one may create the parent of the next. */
 
 #pragma once
 

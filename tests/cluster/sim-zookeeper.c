@@ -131,7 +131,7 @@ store_results(const Pending *pending, int r)
             pending->results[i].err = r;
         else
             pending->results[i].err = i < pending->request->failed ? ZOK : ZRUNTIMEINCONSISTENCY;
-        if (r == ZOK && op->kind == SIM_CREATE)
+        if (r == ZOK && op->kind == SIM_CREATE && part->create_op.buf != NULL)
             g_strlcpy(part->create_op.buf, op->path, (gsize)part->create_op.buflen);
         if (r == ZOK && op->kind == SIM_SET)
             part->set_op.stat->version = op->version;

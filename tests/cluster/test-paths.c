@@ -14,7 +14,7 @@ test_paths(void)
     g_autofree char *bucket = engine_path_bucket("/site/locks", "builds");
     g_autofree char *name = engine_path_name("/weblocks", "builds", 1000, "abc");
     g_autofree char *empty = engine_path_name("/weblocks", "builds", G_MAXUINT32, "");
-    g_autofree char *bucket_of = engine_path_bucket_of(name);
+    g_autofree char *generation = engine_path_generation("/weblocks", "builds", 7);
 
     g_assert_cmpstr(host, ==, "/weblocks/sessions/alpha-00000000010000ab");
     g_assert_cmpstr(bucket, ==, "/site/locks/buckets/builds");
@@ -25,7 +25,7 @@ test_paths(void)
     g_assert_cmpstr(empty, ==,
                     "/weblocks/buckets/builds/4294967295/"
                     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-    g_assert_cmpstr(bucket_of, ==, "/weblocks/buckets/builds");
+    g_assert_cmpstr(generation, ==, "/weblocks/tokens/builds/7");
 }
 
 static void

@@ -89,7 +89,7 @@ class Gateways(ClusterCase):
         block = gateway.permit(demand)
         gateway.send(packets.packet(packets.SYNCED))
         client.release(held, BUCKET)
-        self.assertEqual(client.wait_granted(waiting).args[4], block << 20)
+        self.assertEqual(client.wait_granted(waiting).args[4], block << packets.BLOCK_BITS)
         self.assertFalse(client.granted(also_waiting))
         self.assertEqual([event.args[-1] for event in client.signals('Released')], [])
 
@@ -103,7 +103,7 @@ class Gateways(ClusterCase):
             gateway.take(packets.Ready)
             demand = gateway.last['x']
             self.assertEqual((demand.block, demand.session, demand.claim),
-                             (token >> 20, packets.SESSION, permitted.handle))
+                             (token >> packets.BLOCK_BITS, packets.SESSION, permitted.handle))
         gateway.lease()
         gateway.permit(demand, block=demand.block, claim=demand.claim)
         gateway.send(packets.packet(packets.SYNCED))
@@ -200,7 +200,7 @@ class Services(ClusterCase):
         gateway.send(packets.packet(packets.SYNCED))
         self.assertEqual([entry[1] for entry in client.resync()], [held, waiting])
         client.release(held, BUCKET)
-        self.assertEqual(client.wait_granted(waiting).args[4], block << 20)
+        self.assertEqual(client.wait_granted(waiting).args[4], block << packets.BLOCK_BITS)
 
     def test_not_confirmed(self):
         gateway, client, held, _ = self.hold()

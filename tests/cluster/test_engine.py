@@ -8,10 +8,15 @@ import signal
 import time
 
 import tap
+from clusterpackets import BLOCK_BITS
 from engines import EngineCase, name_path
 
 # Nothing listens there.
 NOWHERE = '127.0.0.1:1'
+
+# Of a counter of blocks, and the generation of the last one.
+COUNT_MAX = 2 ** 16 - 1
+GENERATION_MAX = 2 ** (53 - BLOCK_BITS - 16) - 1
 
 
 class Operations(EngineCase):
@@ -49,7 +54,8 @@ class Operations(EngineCase):
         one, other = self.client(), self.client()
         for client in (one, other):
             client.wait_for_state('CONNECTED')
-        nodes = [(self.root, 'buckets'), (self.root, 'hosts'), (self.root, 'sessions'), ('', self.root[1:])]
+        nodes = [(self.root, 'buckets'), (self.root, 'hosts'), (self.root, 'sessions'), (self.root, 'tokens'),
+                 ('', self.root[1:])]
         for _ in range(100):
             joining = one.send('join', 'alpha', '')
             deleting = [other.send('delete', *node) for node in 8 * nodes]
@@ -64,7 +70,7 @@ class Operations(EngineCase):
         one = self.client().joined()
         host = one.ask('hosts').listed[0]
         for node in ((f'{self.root}/sessions', host), (self.root, 'sessions'), (self.root, 'hosts'),
-                     (self.root, 'buckets'), ('', self.root[1:])):
+                     (self.root, 'buckets'), (self.root, 'tokens'), ('', self.root[1:])):
             self.assert_ok(one.ask('delete', *node))
         self.assert_result('OTHER', one.ask('ensure', 'builds', 1000, 'one'))
 
@@ -172,13 +178,88 @@ class Operations(EngineCase):
         self.assert_ok(two.ask('delete', path, claim))
         self.assert_result('NO_NODE', one.ask('grant', path, claim, 0))
         # An operation that failed has changed nothing.
-        self.assertEqual(self.assert_ok(one.ask('block', 'builds')).version, 2)
+        self.assertEqual(self.assert_ok(one.ask('block', 'builds')).block, 2)
+
+    def set_count(self, engine, path, count):
+        """Sets a node until its version is `count`."""
+        version = self.assert_ok(engine.ask('get', path)).version
+        while version < count:
+            n = min(count - version, 5000)
+            self.assert_ok(engine.ask('set-many', path, n))
+            version += n
+        self.assertEqual(self.assert_ok(engine.ask('get', path)).version, count)
+
+    def test_blocks_of_two_generations(self):
+        """Hosts that are granted claims all the time, while the counter reaches its end."""
+        engines = self.client().joined(), self.client().joined('beta')
+        path = self.name_path(engines[0])
+        claims = [engine.claim(path) for engine in engines]
+        for engine, claim in zip(engines, claims):
+            self.assert_ok(engine.ask('grant', path, claim, 0))
+        self.set_count(engines[0], f'{self.root}/tokens/builds/0', COUNT_MAX - 10)
+        sent = [[engine.send('grant', path, claim, 0) for _ in range(15)] for engine, claim in zip(engines, claims)]
+        blocks = []
+        for engine, ids in zip(engines, sent):
+            for one in ids:
+                self.assert_ok(engine.answer(one))
+            blocks.append([answer.block for one, answer in engine.answers.items() if one in ids])
+            self.assertEqual(blocks[-1], sorted(blocks[-1]))
+        given = sorted(blocks[0] + blocks[1])
+        # Those after the end were counted, and then given up.
+        self.assertEqual(given, [*range(COUNT_MAX - 9, COUNT_MAX + 1), *range(COUNT_MAX + 2, COUNT_MAX + 22)])
+        self.assertEqual(self.assert_ok(engines[0].ask('list', f'{self.root}/tokens/builds', 0)).listed, ['1'])
+        for engine in engines:
+            self.assertEqual(self.assert_ok(engine.ask('block', 'builds')).block, given[-1])
+        # What is refused remains refused, also with a generation that is not known.
+        third = self.client().joined('gamma')
+        self.assert_ok(engines[0].ask('delete', path, claims[0]))
+        self.assert_result('NO_NODE', engines[0].ask('grant', path, claims[0], 0))
+        self.assert_result('NO_NODE', third.ask('grant', path, claims[0], 0))
+        self.assert_result('BAD_VERSION', third.ask('grant', path, claims[1], 1))
+        self.assertEqual(self.assert_ok(third.ask('grant', path, claims[1], 0)).block, given[-1] + 1)
+
+    def test_last_generation(self):
+        one = self.client().joined()
+        path = self.name_path(one)
+        claim = one.claim(path)
+        self.assert_ok(one.ask('make', f'{self.root}/tokens/builds', ''))
+        self.assert_ok(one.ask('make', f'{self.root}/tokens/builds/{GENERATION_MAX}', ''))
+        self.set_count(one, f'{self.root}/tokens/builds/{GENERATION_MAX}', COUNT_MAX - 1)
+        self.assertEqual(self.assert_ok(one.ask('grant', path, claim, 0)).block, 2 ** (53 - BLOCK_BITS) - 1)
+        self.assert_result('OTHER', one.ask('grant', path, claim, 0))
+        self.assertEqual(self.assert_ok(one.ask('block', 'builds')).block, 2 ** (53 - BLOCK_BITS) - 1)
+
+    def test_blocks_of_an_earlier_format(self):
+        """The version of the bucket's node was a block of 2^20 tokens."""
+        one = self.client().joined()
+        path = self.name_path(one)
+        claim = one.claim(path)
+        self.set_count(one, f'{self.root}/buckets/builds', 70)
+        self.assertGreater(self.assert_ok(one.ask('grant', path, claim, 0)).block << BLOCK_BITS, (71 << 20) - 1)
+
+    def test_counters_that_are_unknown(self):
+        one = self.client().joined()
+        path = self.name_path(one)
+        claim = one.claim(path)
+        self.assert_ok(one.ask('delete', self.root, 'tokens'))
+        self.assert_result('OTHER', one.ask('grant', path, claim, 0))
+        self.assert_result('OTHER', one.ask('block', 'builds'))
+        self.assert_ok(one.ask('make', f'{self.root}/tokens', ''))
+        self.assert_ok(one.ask('make', f'{self.root}/tokens/builds', ''))
+        for nodes in [], ['x'], ['1', '2'], [str(GENERATION_MAX + 1)]:
+            for node in nodes:
+                self.assert_ok(one.ask('make', f'{self.root}/tokens/builds/{node}', ''))
+            with self.subTest(nodes=nodes):
+                self.assert_result('OTHER', one.ask('grant', path, claim, 0))
+                self.assert_result('OTHER', one.ask('block', 'builds'))
+            for node in nodes:
+                self.assert_ok(one.ask('delete', f'{self.root}/tokens/builds', node))
 
     def test_block_of_a_bucket_that_is_missing(self):
         one = self.client().joined()
         self.assert_result('NO_NODE', one.ask('block', 'none'))
         self.name_path(one)
-        self.assertEqual(self.assert_ok(one.ask('block', 'builds')).version, 0)
+        self.assertEqual(self.assert_ok(one.ask('block', 'builds')).block, 0)
         self.assert_ok(one.ask('renew'))
 
     def test_time_stamps_precede_the_request(self):
@@ -199,7 +280,7 @@ class Operations(EngineCase):
                            two.ask('steal', path, 'one', 1, holder, own, 'beta'))
         self.assert_result('NO_NODE',
                            two.ask('steal', path, 'one', 0, holder + '9', own, 'beta'))
-        self.assertEqual(self.assert_ok(two.ask('steal', path, 'one', 0, holder, own, 'beta')).node, own)
+        self.assert_ok(two.ask('steal', path, 'one', 0, holder, own, 'beta'))
         listed = one.ask('list', path, 0)
         self.assertEqual((sorted(listed.listed), listed.version), (sorted([waiter, own]), 1))
         self.assert_result('NO_NODE', one.ask('grant', path, holder, 1))

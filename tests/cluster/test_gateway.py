@@ -190,6 +190,33 @@ class Reasons(GatewayCase):
         service.wait_for_state('lost', 'denied')
         service.wait_for_state('connecting', 'denied')
 
+    def test_tokens_are_used_up(self):
+        """That they will be is logged years before, once; the last ones can be used."""
+        last = 2 ** (53 - packets.BLOCK_BITS) - 1
+        early = (last + 1) // 8 * 7 >> 16
+        engine = self.engine().joined('beta')
+        engine.ask('ensure', 'farm', os.getuid(), 'a')
+        self.make_counter(engine, early)
+        host, service = self.start()
+        service.wait_for_state('active')
+        service.hold(1, 'a')
+        service.hold(2, 'b')
+        self.assertEqual(host.gateway_log().count('7/8 of all tokens'), 1)
+        self.assertEqual(engine.ask('delete', f'{self.root}/tokens/farm', early).result, 'OK')
+        self.make_counter(engine, last >> 16)
+        for _ in range(13):
+            engine.ask('set-many', f'{self.root}/tokens/farm/{last >> 16}', 5041)
+        service.hold(3, 'c')
+        service.hold(4, 'd')
+        self.assertEqual(engine.ask('block', 'farm').block, last)
+        service.demand(5, 'e')
+        service.wait_for_state('lost', 'unexpected')
+        self.assertIn('all are used up', host.gateway_log())
+
+    def make_counter(self, engine, generation):
+        engine.ask('make', f'{self.root}/tokens/farm', '')
+        self.assertEqual(engine.ask('make', f'{self.root}/tokens/farm/{generation}', '').result, 'OK')
+
     def test_other_data(self):
         host, service = self.start()
         service.wait_for_state('active')
@@ -270,8 +297,8 @@ class Reasons(GatewayCase):
         self.assertEqual(host.gateway_log().count('which this version does not know'), 1)
 
     def test_other_settings(self):
-        """A bucket has its settings from its first host on, and with each grant; data without them are those of a
-        bucket that is not shared."""
+        """A bucket has its settings from its first host on; data without them are those of a bucket that is not
+        shared."""
         path = f'{self.root}/buckets/farm'
         engine = self.engine()
         host, service = self.start()
@@ -283,7 +310,6 @@ class Reasons(GatewayCase):
         service = self.start_gateway(host)
         service.wait_for_state('active')
         service.hold(1, 'a')
-        self.assertEqual(engine.ask('get', path).text, 'shared=no')
         host.end_gateway()
         engine.ask('set', path, 'shared=yes')
         service = self.start_gateway(host)
@@ -408,7 +434,7 @@ class Metrics(GatewayCase):
         wait_for(lambda: 'has broken' in host.gateway_log(), what='the end of the connection')
         self.server.resume()
         self.wait_for(service, grants_total=2, hand_overs_total=1, reconnects_total=1, sessions_lost_total=0,
-                      highest_token=3 << 20)
+                      highest_token=3 << packets.BLOCK_BITS)
         metrics = service.metrics
         self.assertGreater(metrics['grant_seconds_total'], 0)
         self.assertGreater(metrics['hand_over_seconds_total'], 0)

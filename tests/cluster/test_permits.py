@@ -12,7 +12,7 @@ from clustercase import BUCKET, ClusterCase
 from clustergateway import in_seconds
 from harness import Gio, GLib, main, wait_for
 
-BITS = 20
+BITS = packets.BLOCK_BITS
 
 
 class Permits(ClusterCase):
@@ -42,6 +42,30 @@ class Permits(ClusterCase):
         self.assertEqual(tokens, [(1 << BITS) + 1 + i for i in range(20)])
         gateway.sync()
         self.assertEqual(gateway.last['x'], demand)
+
+    def test_tokens_are_used_up(self):
+        """While others hold the lock, the gateway is asked for more."""
+        gateway = self.start_gateway()
+        self.start()
+        client = self.client()
+        id_, _ = client.request('x', BUCKET, mode='shared')
+        [demand] = gateway.greet()
+        block = gateway.permit(demand, packets.SHARED)
+        self.assertEqual(client.wait_granted(id_).args[4], block << BITS)
+        other = self.socket_client()
+        for _ in range((1 << BITS) - 1):
+            last, token = other.request('x', BUCKET, mode='shared')
+            self.assertEqual(token >> BITS, block)
+            other.release(last, BUCKET)
+        last, token = other.request('x', BUCKET, mode='shared')
+        self.assertEqual(token, 0)
+        needed = gateway.take_demand('x', needs_tokens=True)
+        self.assertEqual((needed.block, needed.turn_over, needed.want, needed.held),
+                         (block, False, packets.SHARED, packets.SHARED))
+        another = gateway.permit(demand, packets.SHARED)
+        self.assertEqual(other.wait_granted(last).args[4], another << BITS)
+        gateway.sync()
+        self.assertEqual(gateway.last['x'], needed)
 
     def test_permit_is_served_at_once(self):
         """While the service waits for the next packet of a client, for 10 ms, it also waits for the
@@ -121,7 +145,7 @@ class Tokens(ClusterCase):
     def test_not_of_this_host(self):
         """The cluster's tokens don't change those of other buckets, also over a restart."""
         gateway, client, id_, demand = self.start_all()
-        gateway.permit(demand, block=1 << 32)
+        gateway.permit(demand, block=1 << (52 - BITS))
         self.assertEqual(client.wait_granted(id_).args[4], 1 << 52)
         first = client.request('a')[1]
         self.restart()

@@ -11,7 +11,7 @@ from clustercase import BUCKET, ClusterCase
 from harness import DBusError, main
 from rawbus import lock_call
 
-BITS = 20
+BITS = packets.BLOCK_BITS
 IF_AVAILABLE, STEAL = 1, 2
 
 

@@ -76,6 +76,7 @@ def cluster_packet_inputs():
     yield 'long', cluster.demand(2 ** 64 - 1, 'n' * 4096, bucket='b' * 64)
     yield 'rows-wrap', cluster.rows(7, row)[:-1] + b'\xff'
     yield 'turn-over', cluster.demand(1, 'x', block=7, turn_over=True)
+    yield 'needs-tokens', cluster.demand(1, 'x', block=7, want=cluster.SHARED, needs_tokens=True)
     yield 'turn-over-while-held', cluster.demand(1, 'x', block=7, held=cluster.SHARED, turn_over=True)
 
 

@@ -21,16 +21,18 @@ STOLEN, LOST = 1, 2
 HOLDS, WAITS = 1, 2
 MAX_PACKET = 65536
 SESSION = 0x100000000000001     # of the gateway with the servers
+BLOCK_BITS = 10                 # a token is in the block token >> BLOCK_BITS
 
 Hello = collections.namedtuple('Hello', 'version')
 Demand = collections.namedtuple('Demand',
-                                'handle block session claim uid number want held undecided turn_over n_waiting bucket name')
+                                'handle block session claim uid number want held undecided needs_tokens '
+                                'turn_over n_waiting bucket name')
 Ready = collections.namedtuple('Ready', '')
 Ack = collections.namedtuple('Ack', 'serial')
 List = collections.namedtuple('List', 'serial uid bucket name')
 Break = collections.namedtuple('Break', 'serial uid bucket name host')
 
-TYPES = {HELLO: '(u)', DEMAND: '(tttuuuyyybuss)', READY: '()', ACK: '(t)', LIST: '(tuss)', BREAK: '(tusss)',
+TYPES = {HELLO: '(u)', DEMAND: '(tttuuuyyybbuss)', READY: '()', ACK: '(t)', LIST: '(tuss)', BREAK: '(tusss)',
          LEASE: '(txuu)', PERMIT: '(tyxttu)', YIELD: '(tb)', REVOKED: '(ty)', BUSY: '(tu)', GONE: '(tu)',
          SYNCED: '()', ROWS: '(ta(yyxs))', STATE: '(ussss)', BROKEN: '(tub)'}
 # What weblocksd sends is read as one of these.
@@ -48,14 +50,14 @@ def packet(kind, *members):
 
 # ---- from weblocksd
 
-def hello(version=3):
+def hello(version=4):
     return packet(HELLO, version)
 
 
 def demand(handle, name, number=1, bucket='b', uid=os.getuid(), block=0, session=0, claim=0, want=NONE, held=NONE,
-           undecided=0, turn_over=False, n_waiting=0):
-    return packet(DEMAND, handle, block, session, claim, uid, number, want, held, undecided, turn_over,
-                  n_waiting, bucket, name)
+           undecided=0, needs_tokens=False, turn_over=False, n_waiting=0):
+    return packet(DEMAND, handle, block, session, claim, uid, number, want, held, undecided, needs_tokens,
+                  turn_over, n_waiting, bucket, name)
 
 
 def ack(serial):

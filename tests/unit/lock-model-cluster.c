@@ -118,6 +118,8 @@ lock_model_get_demand(LockModel *model, ModelManager manager, guint name)
     const ModelPermit *permit = find_permit(model, manager, name);
     ModelDemand demand = {.permit = permit->mode, .n_tokens = permit->n_tokens};
     int first = find_first(model, manager, name, FALSE);
+    gboolean is_of_turn =
+        first >= 0 && lock_model_is_of_turn(model, lock_model_at(model->pending, (guint)first));
 
     for (guint i = 0; i < model->held->len; i++)
         if (lock_model_same_name(lock_model_at(model->held, i), &like))
@@ -128,12 +130,13 @@ lock_model_get_demand(LockModel *model, ModelManager manager, guint name)
     if (first >= 0) {
         demand.is_asked = lock_model_at(model->pending, (guint)first)->is_asked;
         demand.want = permit_for(lock_model_at(model->pending, (guint)first)->mode);
+        demand.needs_tokens = permit->n_tokens == 0 && permit->last_number == G_MAXUINT64 &&
+                              permit->mode >= demand.want;
     }
     if (demand.is_steal)
         demand.want = PERMIT_EXCLUSIVE;
-    demand.is_over =
-        demand.permit != PERMIT_NONE && demand.held == PERMIT_NONE &&
-        (first < 0 || !lock_model_is_of_turn(model, lock_model_at(model->pending, (guint)first)));
+    demand.is_over = demand.permit != PERMIT_NONE && demand.held == PERMIT_NONE && !is_of_turn &&
+                     !demand.needs_tokens;
     return demand;
 }
 

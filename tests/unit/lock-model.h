@@ -54,6 +54,7 @@ typedef struct {
     PermitMode held;
     gboolean is_asked;
     gboolean is_steal;
+    gboolean needs_tokens;
     gboolean is_over;
     guint n_waiting;
     guint64 n_tokens;

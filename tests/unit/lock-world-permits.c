@@ -137,6 +137,7 @@ check_demand(const World *world, const LockDemand *actual, const ModelDemand *ex
                                            : expected->is_asked ? UNDECIDED_IF_AVAILABLE
                                                                 : UNDECIDED_NONE),
                      "undecided requests");
+    lock_world_check(world, actual->needs_tokens == expected->needs_tokens, "needs of tokens");
     lock_world_check(world, actual->turn_over == expected->is_over, "ends of turns");
     lock_world_check(world, actual->n_waiting == expected->n_waiting, "numbers of waiting");
 }
