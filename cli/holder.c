@@ -19,7 +19,7 @@
 /* How long to wait for the service's last answer before exiting. */
 #define LAST_ANSWER_MS 3000
 /* How often to ask whether the other hosts can be reached. */
-#define CONTACT_MS 250
+#define CONTACT_MS 1000
 
 static void
 finish(Holder *self, int status)
@@ -138,25 +138,34 @@ holder_end(Holder *self, int status)
 /* ---- contact with the other hosts */
 
 static void
+check_contact(Holder *self)
+{
+    gint64 since_us = g_get_monotonic_time() - self->reached_us;
+
+    if (self->phase != PHASE_WAIT || self->aborted ||
+        (double)since_us < self->options.connect_timeout * G_USEC_PER_SEC)
+        return;
+    complain(_("the cluster can't be reached; see 'weblocks cluster'"));
+    end_wait(self, STATUS_UNAVAILABLE);
+}
+
+static void
 on_cluster_read(GObject *bus, GAsyncResult *result, gpointer data)
 {
     Holder *self = data;
     g_autoptr(GVariant) reply = g_dbus_connection_call_finish(G_DBUS_CONNECTION(bus), result, NULL);
     g_autoptr(GVariant) dict = NULL;
     const char *state = "";
-    gint64 now_us = g_get_monotonic_time();
 
+    self->is_reading = FALSE;
     if (reply != NULL) {
         g_variant_get(reply, "(v)", &dict);
         g_variant_lookup(dict, "state", "&s", &state);
     }
     if (g_str_equal(state, "active"))
-        self->reached_us = now_us;
-    if (self->phase != PHASE_WAIT || self->aborted ||
-        (double)(now_us - self->reached_us) < self->options.connect_timeout * G_USEC_PER_SEC)
-        return;
-    complain(_("the cluster can't be reached; see 'weblocks cluster'"));
-    end_wait(self, STATUS_UNAVAILABLE);
+        self->reached_us = g_get_monotonic_time();
+    else
+        check_contact(self);
 }
 
 static gboolean
@@ -166,6 +175,11 @@ on_contact(gpointer data)
 
     if (self->phase != PHASE_WAIT || self->aborted)
         return G_SOURCE_REMOVE;
+    if (self->is_reading) {
+        check_contact(self);
+        return G_SOURCE_CONTINUE;
+    }
+    self->is_reading = TRUE;
     g_dbus_connection_call(self->bus, BUS_SERVICE_NAME, BUS_SERVICE_PATH, BUS_PROPERTIES_INTERFACE,
                            "Get", g_variant_new("(ss)", BUS_SERVICE_INTERFACE, "Cluster"),
                            G_VARIANT_TYPE("(v)"), G_DBUS_CALL_FLAGS_NONE, LAST_ANSWER_MS, NULL,

@@ -58,6 +58,7 @@ struct Holder {
     WebLocksManager *manager;
     WaitingLine *line;
     GDBusConnection *bus; /* to ask whether the other hosts can be reached; or NULL */
+    gboolean is_reading;  /* the property Cluster */
     gint64 reached_us;    /* when they could, on the monotonic clock; or when the wait began */
     gboolean aborted;     /* in PHASE_WAIT */
     int status;           /* exit status */

@@ -17,14 +17,23 @@ static const char row_format[] = "(yyx&s)";
 
 /* As in the header; `&` and `@` are for g_variant_get(). */
 static const char *const formats[] = {
-    [CLUSTER_PACKET_HELLO] = "(u)",         [CLUSTER_PACKET_DEMAND] = "(tttuuuyyybbu&s&s)",
-    [CLUSTER_PACKET_READY] = "()",          [CLUSTER_PACKET_ACK] = "(t)",
-    [CLUSTER_PACKET_LIST] = "(tu&s&s)",     [CLUSTER_PACKET_BREAK] = "(tu&s&s&s)",
-    [CLUSTER_PACKET_LEASE] = "(txuu)",      [CLUSTER_PACKET_PERMIT] = "(tyxttu)",
-    [CLUSTER_PACKET_YIELD] = "(tb)",        [CLUSTER_PACKET_REVOKED] = "(ty)",
-    [CLUSTER_PACKET_BUSY] = "(tu)",         [CLUSTER_PACKET_GONE] = "(tu)",
-    [CLUSTER_PACKET_SYNCED] = "()",         [CLUSTER_PACKET_ROWS] = "(t@a(yyxs))",
-    [CLUSTER_PACKET_STATE] = "(u&s&s&s&s)", [CLUSTER_PACKET_BROKEN] = "(tub)",
+    [CLUSTER_PACKET_HELLO] = "(u)",
+    [CLUSTER_PACKET_DEMAND] = "(tttuuuyyybbu&s&s)",
+    [CLUSTER_PACKET_READY] = "()",
+    [CLUSTER_PACKET_ACK] = "(t)",
+    [CLUSTER_PACKET_LIST] = "(tu&s&s)",
+    [CLUSTER_PACKET_BREAK] = "(tu&s&s&s)",
+    [CLUSTER_PACKET_LEASE] = "(txuu)",
+    [CLUSTER_PACKET_PERMIT] = "(tyxttu)",
+    [CLUSTER_PACKET_YIELD] = "(tb)",
+    [CLUSTER_PACKET_REVOKED] = "(ty)",
+    [CLUSTER_PACKET_BUSY] = "(tu)",
+    [CLUSTER_PACKET_GONE] = "(tu)",
+    [CLUSTER_PACKET_SYNCED] = "()",
+    [CLUSTER_PACKET_ROWS] = "(t@a(yyxs))",
+    [CLUSTER_PACKET_STATUS] = "(t&s&s&s&s)",
+    [CLUSTER_PACKET_BROKEN] = "(tub)",
+    [CLUSTER_PACKET_ASK] = "(t)",
 };
 
 /* ---- reading */
@@ -110,6 +119,9 @@ read_from_service(ClusterMessage *out)
     case CLUSTER_PACKET_ACK:
         g_variant_get(out->body, formats[out->kind], &out->acknowledged);
         return TRUE;
+    case CLUSTER_PACKET_ASK:
+        g_variant_get(out->body, formats[out->kind], &out->asked);
+        return TRUE;
     case CLUSTER_PACKET_LIST:
         return read_list(out->body, &out->list);
     case CLUSTER_PACKET_BREAK:
@@ -172,9 +184,9 @@ read_rows(GVariant *body, ClusterRows *out)
 gboolean
 cluster_status_read(GVariant *body, ClusterStatus *out)
 {
-    g_variant_get(body, formats[CLUSTER_PACKET_STATE], &out->state, &out->engine, &out->hosts,
+    g_variant_get(body, formats[CLUSTER_PACKET_STATUS], &out->serial, &out->engine, &out->hosts,
                   &out->id, &out->metrics);
-    return is_state(out->state) && is_text(out->engine, 0, CLUSTER_PACKET_BYTES_MAX) &&
+    return is_text(out->engine, 0, CLUSTER_PACKET_BYTES_MAX) &&
            is_text(out->hosts, 0, CLUSTER_PACKET_BYTES_MAX) &&
            is_text(out->id, 0, CLUSTER_PACKET_BYTES_MAX) &&
            is_text(out->metrics, 0, CLUSTER_PACKET_BYTES_MAX);
@@ -196,7 +208,7 @@ read_from_gateway(ClusterMessage *out)
         return TRUE;
     case CLUSTER_PACKET_ROWS:
         return read_rows(out->body, &out->rows);
-    case CLUSTER_PACKET_STATE:
+    case CLUSTER_PACKET_STATUS:
         return cluster_status_read(out->body, &out->status);
     case CLUSTER_PACKET_BROKEN:
         g_variant_get(out->body, formats[out->kind], &out->broken.serial, &out->broken.count,

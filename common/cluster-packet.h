@@ -49,6 +49,7 @@ typedef enum {
     CLUSTER_PACKET_ACK = 4,    /* (t): the serial of a LEASE: weblocksd is alive */
     CLUSTER_PACKET_LIST = 5,   /* (tuss): the members of ClusterList */
     CLUSTER_PACKET_BREAK = 6,  /* (tusss): those of ClusterBreak */
+    CLUSTER_PACKET_ASK = 7,    /* (t): a serial, for STATUS */
     /* From the gateway. */
     CLUSTER_PACKET_LEASE = 65,   /* (txuu): those of ClusterLease */
     CLUSTER_PACKET_PERMIT = 66,  /* (tyxttu): handle, mode, deadline_us, block, session, claim */
@@ -60,7 +61,7 @@ typedef enum {
     CLUSTER_PACKET_SYNCED = 71,  /* (): the reply to READY: a permit was sent for each claim that
                                   * this host has since before; what is held without one is lost */
     CLUSTER_PACKET_ROWS = 72,    /* (ta(yyxs)): the members of ClusterRows */
-    CLUSTER_PACKET_STATE = 73,   /* (ussss): those of ClusterStatus */
+    CLUSTER_PACKET_STATUS = 73,  /* (tssss): those of ClusterStatus */
     CLUSTER_PACKET_BROKEN = 74,  /* (tub): those of ClusterBroken */
 } ClusterPacketKind;
 
@@ -197,9 +198,9 @@ typedef struct {
     GVariant *rows; /* see cluster_row_next() */
 } ClusterRows;
 
-/* For `weblocks cluster status`. */
+/* For `weblocks cluster status`: what is not in LEASE. */
 typedef struct {
-    guint32 state;       /* a ClusterState, not OFF */
+    guint64 serial;
     const char *engine;  /* the server that is connected, or "" */
     const char *hosts;   /* names, one per line */
     const char *id;      /* of the data that this host uses; "": none yet */
@@ -221,6 +222,7 @@ typedef struct {
         guint32 version;
         ClusterDemand demand;
         guint64 acknowledged;
+        guint64 asked;
         ClusterList list;
         ClusterBreak to_break;
         ClusterLease lease;
@@ -242,7 +244,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ClusterMessage, cluster_message_clear)
  */
 gboolean cluster_row_next(GVariantIter *iter, ClusterRow *out);
 
-/* Reads the body of STATE; the texts are parts of it. */
+/* Reads the body of STATUS; the texts are parts of it. */
 gboolean cluster_status_read(GVariant *body, ClusterStatus *out);
 
 /* ---- writing */

@@ -10,9 +10,6 @@
 
 #define TURN_DEFAULT_SECS 10
 
-/* How often the list of hosts is read for `weblocks cluster status`. */
-#define STATUS_SECS 10
-
 /* How many claims an earlier process can have left. */
 #define LEFT_MAX 100000
 
@@ -30,7 +27,6 @@ struct Gateway {
     gboolean is_sweeping; /* see sweep() */
     char **left;          /* of left_load() */
     gboolean has_refused; /* a demand, and that was logged */
-    guint status_source;
 };
 
 /* ---- entries */
@@ -175,8 +171,6 @@ drop_unwanted(Gateway *gateway)
 
 /* ---- the session */
 
-static void send_status(Gateway *gateway);
-
 static void
 on_session_ready(guint64 id, gpointer data)
 {
@@ -188,7 +182,6 @@ on_session_ready(guint64 id, gpointer data)
     for (guint i = 0; i < entries->len; i++)
         entry_session_ready(entries->pdata[i], id);
     send_synced(gateway);
-    send_status(gateway);
 }
 
 static void
@@ -276,7 +269,7 @@ get_metrics(const Gateway *gateway)
 }
 
 static void
-on_hosts(const char *hosts, gpointer data)
+on_hosts(guint64 serial, const char *hosts, gpointer data)
 {
     Gateway *gateway = data;
     Engine *engine = session_get_engine(gateway->session);
@@ -284,26 +277,16 @@ on_hosts(const char *hosts, gpointer data)
     const char *id = seen_get_instance(gateway->options->seen);
     g_autofree char *metrics = get_metrics(gateway);
 
-    service_socket_send_status(gateway->service, session_get_state(gateway->session),
-                               server != NULL ? server : "", hosts, id != NULL ? id : "", metrics);
+    service_socket_send_status(gateway->service, serial, server != NULL ? server : "", hosts,
+                               id != NULL ? id : "", metrics);
 }
 
 static void
-send_status(Gateway *gateway)
+on_ask(guint64 serial, gpointer data)
 {
-    if (!service_socket_is_connected(gateway->service))
-        return;
-    if (session_get_engine(gateway->session) != NULL)
-        remote_list_hosts(gateway->session, on_hosts, gateway);
-    else
-        on_hosts("", gateway);
-}
+    Gateway *gateway = data;
 
-static gboolean
-on_status(gpointer data)
-{
-    send_status(data);
-    return G_SOURCE_CONTINUE;
+    remote_list_hosts(gateway->session, serial, on_hosts, gateway);
 }
 
 /* ---- the lock service */
@@ -316,8 +299,6 @@ on_hello(gpointer data)
     gateway->is_ready = FALSE;
     gateway->has_sent_synced = FALSE;
     session_service_connected(gateway->session);
-    send_status(gateway);
-    gateway->status_source = g_timeout_add_seconds(STATUS_SECS, on_status, gateway);
 }
 
 /* Whether weblocksd has read the same of the bucket: the servers' settings were compared with those
@@ -415,7 +396,6 @@ on_closed(gpointer data)
     g_autoptr(GPtrArray) entries = copy_entries(gateway);
 
     gateway->is_ready = FALSE;
-    g_clear_handle_id(&gateway->status_source, g_source_remove);
     session_service_disconnected(gateway->session);
     g_hash_table_remove_all(gateway->handles);
     for (guint i = 0; i < entries->len; i++)
@@ -423,7 +403,7 @@ on_closed(gpointer data)
 }
 
 static const ServiceSocketFunctions service_functions = {
-    on_hello, on_demand, on_ready, on_ack, on_list, on_break, on_closed,
+    on_hello, on_demand, on_ready, on_ack, on_ask, on_list, on_break, on_closed,
 };
 
 /* ---- */
@@ -461,13 +441,13 @@ gateway_new(const GatewayOptions *options, GError **error)
 void
 gateway_free(Gateway *gateway)
 {
-    g_clear_handle_id(&gateway->status_source, g_source_remove);
     if (gateway->session != NULL && session_get_engine(gateway->session) != NULL &&
         !session_is_reattached(gateway->session))
         left_save(gateway->options->state_directory, session_get_id(gateway->session),
                   gateway->entries);
     g_strfreev(gateway->left);
-    g_clear_pointer(&gateway->session, session_free);
+    if (gateway->session != NULL)
+        session_free(gateway->session); /* which answers what is in progress */
     g_hash_table_unref(gateway->unsettled);
     g_hash_table_unref(gateway->handles);
     g_hash_table_unref(gateway->entries);

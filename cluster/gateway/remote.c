@@ -369,6 +369,7 @@ remote_break(Session *session,
 /* ---- hosts */
 
 typedef struct {
+    guint64 serial;
     RemoteHosts callback;
     gpointer data;
 } Hosts;
@@ -379,8 +380,6 @@ on_hosts(const EngineAnswer *answer, gpointer data)
     g_autofree Hosts *hosts = data;
     g_autoptr(GString) text = g_string_new(NULL);
 
-    if (answer->result == ENGINE_SESSION_LOST)
-        return;
     for (const char *const *child = answer->children; answer->result == ENGINE_OK && *child != NULL;
          child++) {
         g_autofree char *host = NULL;
@@ -392,14 +391,20 @@ on_hosts(const EngineAnswer *answer, gpointer data)
         g_string_append(text, host);
         g_string_append_c(text, '\n');
     }
-    hosts->callback(text->str, hosts->data);
+    hosts->callback(hosts->serial, text->str, hosts->data);
 }
 
 void
-remote_list_hosts(Session *session, RemoteHosts callback, gpointer data)
+remote_list_hosts(Session *session, guint64 serial, RemoteHosts callback, gpointer data)
 {
-    Hosts *hosts = g_new0(Hosts, 1);
+    Engine *engine = session_get_engine(session);
+    Hosts *hosts;
 
-    *hosts = (Hosts){callback, data};
-    engine_list_hosts(session_get_engine(session), on_hosts, hosts);
+    if (engine == NULL) {
+        callback(serial, "", data);
+        return;
+    }
+    hosts = g_new0(Hosts, 1);
+    *hosts = (Hosts){serial, callback, data};
+    engine_list_hosts(engine, on_hosts, hosts);
 }

@@ -27,5 +27,5 @@ void remote_break(Session *session,
                   gpointer data);
 
 /* `hosts` are the names of all hosts that are connected, one a line. */
-typedef void (*RemoteHosts)(const char *hosts, gpointer data);
-void remote_list_hosts(Session *session, RemoteHosts callback, gpointer data);
+typedef void (*RemoteHosts)(guint64 serial, const char *hosts, gpointer data);
+void remote_list_hosts(Session *session, guint64 serial, RemoteHosts callback, gpointer data);

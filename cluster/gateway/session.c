@@ -735,12 +735,6 @@ session_get_deadline_us(const Session *session)
     return session->lease.deadline_us;
 }
 
-ClusterState
-session_get_state(const Session *session)
-{
-    return session->state;
-}
-
 double *
 session_get_metrics(Session *session)
 {

@@ -77,6 +77,9 @@ on_received(const ClusterMessage *message, gpointer data)
     case CLUSTER_PACKET_ACK:
         self->functions->ack(message->acknowledged, self->data);
         break;
+    case CLUSTER_PACKET_ASK:
+        self->functions->ask(message->asked, self->data);
+        break;
     case CLUSTER_PACKET_LIST:
         self->functions->list(&message->list, self->data);
         break;
@@ -315,13 +318,13 @@ service_socket_send_synced(ServiceSocket *self)
 
 void
 service_socket_send_status(ServiceSocket *self,
-                           ClusterState state,
+                           guint64 serial,
                            const char *engine,
                            const char *hosts,
                            const char *id,
                            const char *metrics)
 {
-    SEND(self, CLUSTER_PACKET_STATE, state, engine, hosts, id, metrics);
+    SEND(self, CLUSTER_PACKET_STATUS, serial, engine, hosts, id, metrics);
 }
 
 void

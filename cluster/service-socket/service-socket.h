@@ -24,6 +24,7 @@ typedef struct {
     void (*demand)(const ClusterDemand *message, gpointer data);
     void (*ready)(gpointer data);
     void (*ack)(guint64 serial, gpointer data);
+    void (*ask)(guint64 serial, gpointer data);
     void (*list)(const ClusterList *message, gpointer data);
     void (*break_claims)(const ClusterBreak *message, gpointer data);
     /* The service that sent `hello` has disconnected. Not called by service_socket_free(). */
@@ -61,7 +62,7 @@ void service_socket_send_busy(ServiceSocket *self, guint64 handle, guint32 numbe
 void service_socket_send_gone(ServiceSocket *self, guint64 handle, guint32 number);
 void service_socket_send_synced(ServiceSocket *self);
 void service_socket_send_status(ServiceSocket *self,
-                                ClusterState state,
+                                guint64 serial,
                                 const char *engine,
                                 const char *hosts,
                                 const char *id,

@@ -30,10 +30,11 @@ struct Cluster {
     gboolean has_sent_ready; /* by this connection */
     gboolean is_synced;      /* the gateway has confirmed what is valid */
     gint64 next_deadline_us; /* of the lease from then on; 0: none yet */
-    guint64 last_serial;     /* of LIST and BREAK */
+    guint64 last_serial;     /* of ASK, LIST and BREAK */
     ClusterState state;
     ClusterReason reason;
-    GVariant *status; /* the body of STATE; NULL: none */
+    GVariant *status; /* the body of STATUS; NULL: none */
+    guint64 asked;    /* the serial number of ASK; 0: none is in progress */
 };
 
 static const char *
@@ -168,10 +169,12 @@ receive_status(Cluster *self, const ClusterMessage *message)
     gsize size = g_variant_get_size(message->body);
     gpointer data = g_memdup2(g_variant_get_data(message->body), size);
 
-    self->state = message->status.state;
     g_clear_pointer(&self->status, g_variant_unref);
     self->status = g_variant_ref_sink(
         g_variant_new_from_data(g_variant_get_type(message->body), data, size, TRUE, g_free, data));
+    if (message->status.serial == self->asked)
+        self->asked = 0;
+    self->functions->answered(message->status.serial, self->data);
 }
 
 static void
@@ -218,7 +221,7 @@ on_received(const ClusterMessage *message, gpointer data)
     case CLUSTER_PACKET_SYNCED:
         receive_synced(self);
         break;
-    case CLUSTER_PACKET_STATE:
+    case CLUSTER_PACKET_STATUS:
         receive_status(self, message);
         break;
     case CLUSTER_PACKET_ROWS:
@@ -279,6 +282,7 @@ on_disconnected(gpointer data)
     self->state = CLUSTER_STATE_OFF;
     self->reason = CLUSTER_REASON_NONE;
     g_clear_pointer(&self->status, g_variant_unref);
+    self->asked = 0;
     self->functions->disconnected(self->data);
 }
 
@@ -443,12 +447,10 @@ cluster_get_deadline_us(const Cluster *self)
 }
 
 void
-cluster_get_info(Cluster *self, ClusterInfo *out_info)
+cluster_get_info(const Cluster *self, ClusterInfo *out_info)
 {
-    gint64 left_us;
+    gint64 left_us = self->lease.deadline_us - boot_time_get_us();
 
-    gateway_connect(&self->gateway);
-    left_us = self->lease.deadline_us - boot_time_get_us();
     *out_info = (ClusterInfo){
         .state = self->state,
         .reason = self->reason,
@@ -460,7 +462,8 @@ cluster_get_info(Cluster *self, ClusterInfo *out_info)
         cluster_status_read(self->status, &out_info->status);
 }
 
-/* Returns the output for LIST or BREAK, with the next serial number; NULL: there is no gateway. */
+/* Returns the output for ASK, LIST or BREAK, with the next serial number; NULL: there is no
+ * gateway. */
 static GByteArray *
 begin_question(Cluster *self)
 {
@@ -471,6 +474,18 @@ begin_question(Cluster *self)
     if (out != NULL)
         self->last_serial++;
     return out;
+}
+
+guint64
+cluster_ask(Cluster *self)
+{
+    GByteArray *out;
+
+    if (self->asked == 0 && (out = begin_question(self)) != NULL) {
+        self->asked = self->last_serial;
+        cluster_packet_write(out, CLUSTER_PACKET_ASK, self->asked);
+    }
+    return self->asked;
 }
 
 guint64

@@ -23,6 +23,8 @@
 typedef struct {
     /* Called before the core is used: sets its time, and calls cluster_check_lease(). */
     void (*tick)(gpointer data);
+    /* The reply to cluster_ask(): cluster_get_info() has it. */
+    void (*answered)(guint64 serial, gpointer data);
     /* The reply to cluster_list(). */
     void (*listed)(const ClusterRows *rows, gpointer data);
     /* The reply to cluster_break(). */
@@ -67,10 +69,12 @@ void cluster_write_demands(Cluster *cluster);
 /* Returns the deadline that a successor needs to know; 0: there is no lease. */
 gint64 cluster_get_deadline_us(const Cluster *cluster);
 
-/* The property Cluster of the service. Connects, if there is no connection. */
-void cluster_get_info(Cluster *cluster, ClusterInfo *out_info);
+/* The property Cluster of the service, with what was last answered in this connection. */
+void cluster_get_info(const Cluster *cluster, ClusterInfo *out_info);
 
-/* Send LIST and BREAK. Return the serial number of the reply, or 0 if there is no connection. */
+/* Send ASK, LIST and BREAK; connect, if there is no connection. Return the serial number of the
+ * reply, or 0 if there is none. While one ASK is in progress, there is no other. */
+guint64 cluster_ask(Cluster *cluster);
 guint64 cluster_list(Cluster *cluster, guint32 uid, const char *bucket, const char *name);
 guint64 cluster_break(
     Cluster *cluster, guint32 uid, const char *bucket, const char *name, const char *host);

@@ -126,13 +126,12 @@ open_socket(Client *client, const LockCall *call)
 static void
 reply_of_object(Client *client, const LockCall *call)
 {
-    ClusterInfo cluster = {0};
-
     /* The number of one property, the last, or of all of them. */
     if ((call->kind == LOCK_CALL_GET || call->kind == LOCK_CALL_GET_ALL) &&
         call->item >= PROPERTY_CLUSTER)
-        cluster_calls_get_info(client->server, &cluster);
-    objects_reply(client, call, &cluster);
+        cluster_calls_get(client, call);
+    else
+        objects_reply(client, call, NULL);
 }
 
 /* ---- checks */

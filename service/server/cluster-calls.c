@@ -12,6 +12,7 @@
 #include "encode.h"
 #include "lists.h"
 #include "lock-manager.h"
+#include "objects.h"
 #include "operations.h"
 #include "packet-socket.h"
 #include "principal.h"
@@ -23,6 +24,7 @@
 #define BREAK_PATIENCE_MS 5000
 #define CALLS_MAX         256
 #define CALLS_OF_A_UID    64
+#define NO_UID            G_MAXUINT32 /* which is not a user's */
 
 G_STATIC_ASSERT(CLUSTER_HOST_BYTES_MAX == BUS_HOST_BYTES_MAX);
 
@@ -30,7 +32,7 @@ G_STATIC_ASSERT(CLUSTER_HOST_BYTES_MAX == BUS_HOST_BYTES_MAX);
  * counts until the gateway has answered: so that has at most CALLS_MAX of them. */
 typedef struct {
     Server *server;
-    guint64 serial; /* of LIST or BREAK */
+    guint64 serial; /* of ASK, LIST or BREAK */
     guint32 caller_uid;
     char *unique_name;
     LockCall *call;
@@ -145,6 +147,17 @@ asked_call_free(gpointer data)
     g_free(asked);
 }
 
+static void
+send_properties(Client *client, const LockCall *call)
+{
+    const Cluster *cluster = client->server->cluster;
+    ClusterInfo info = {.state = CLUSTER_STATE_OFF, .status = CLUSTER_STATUS_NONE};
+
+    if (cluster != NULL)
+        cluster_get_info(cluster, &info);
+    objects_reply(client, call, &info);
+}
+
 /* Replies, unless that has been done or the client has disconnected. `rows` (NULL: none) are of
  * Inspect, the others of Break. */
 static void
@@ -157,11 +170,14 @@ reply(AskedCall *asked, GVariant *rows, LockResult result, guint32 n_remote)
     if (client == NULL || asked->is_replied)
         return;
     asked->is_replied = TRUE;
-    target = target_resolve(client, asked->call);
-    if (asked->call->kind == LOCK_CALL_BREAK)
+    if (asked->call->kind == LOCK_CALL_BREAK) {
         notify_reply(client, &bus_channel, asked->call, &of_break);
-    else
+    } else if (asked->call->kind == LOCK_CALL_INSPECT) {
+        target = target_resolve(client, asked->call);
         lists_send(client, asked->call, &target, rows);
+    } else {
+        send_properties(client, asked->call);
+    }
 }
 
 /* At the end of the lease clock_tick() disconnects the gateway, which ends all calls. */
@@ -197,10 +213,12 @@ concerns_others(const LockCall *call)
 static guint64
 ask_gateway(Server *server, const LockCall *call, guint32 uid)
 {
-    return call->kind == LOCK_CALL_BREAK
-               ? cluster_break(server->cluster, uid, call->bucket, call->name,
-                               get_filter_host(&call->filter))
-               : cluster_list(server->cluster, uid, call->bucket, call->filter.name);
+    if (call->kind == LOCK_CALL_BREAK)
+        return cluster_break(server->cluster, uid, call->bucket, call->name,
+                             get_filter_host(&call->filter));
+    if (call->kind == LOCK_CALL_INSPECT)
+        return cluster_list(server->cluster, uid, call->bucket, call->filter.name);
+    return cluster_ask(server->cluster);
 }
 
 static gboolean
@@ -213,16 +231,14 @@ can_ask(const GPtrArray *all, guint32 caller_uid)
     return n < CALLS_OF_A_UID && all->len < CALLS_MAX;
 }
 
-ClusterAsk
-cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_ended)
+/* `uid` is the owner of the bucket. */
+static ClusterAsk
+ask(Client *client, const LockCall *call, guint32 caller_uid, guint32 uid, guint32 n_ended)
 {
     Server *server = client->server;
-    const guint32 caller_uid = client->agent->principal->identity.uid;
     AskedCall *asked;
     guint64 serial;
 
-    if (!lock_call_is_clustered(call) || !concerns_others(call))
-        return CLUSTER_ASK_NONE;
     if (server->stage != SERVER_RUNNING || !can_ask(server->cluster_calls, caller_uid) ||
         (serial = ask_gateway(server, call, uid)) == 0)
         return CLUSTER_ASK_UNREACHED;
@@ -239,38 +255,64 @@ cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_e
     return CLUSTER_ASK_SENT;
 }
 
+ClusterAsk
+cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_ended)
+{
+    if (!lock_call_is_clustered(call) || !concerns_others(call))
+        return CLUSTER_ASK_NONE;
+    return ask(client, call, client->agent->principal->identity.uid, uid, n_ended);
+}
+
+/* Clients that are not identified yet have a share of their own. */
+void
+cluster_calls_get(Client *client, const LockCall *call)
+{
+    const guint32 uid = client->agent != NULL ? client->agent->principal->identity.uid : NO_UID;
+
+    if (client->server->cluster == NULL || ask(client, call, uid, 0, 0) != CLUSTER_ASK_SENT)
+        send_properties(client, call);
+}
+
 /* The gateway has answered. A serial number that is not known is of an earlier connection. */
 static void
 finish(Server *server,
        guint64 serial,
-       gboolean is_break,
+       LockCallKind kind,
        GVariant *rows,
        LockResult result,
        guint32 n_remote)
 {
     GPtrArray *all = server->cluster_calls;
+    guint i = 0;
 
-    for (guint i = 0; i < all->len; i++) {
+    while (i < all->len) {
         AskedCall *asked = all->pdata[i];
 
-        if (asked->serial != serial || (asked->call->kind == LOCK_CALL_BREAK) != is_break)
-            continue;
-        reply(asked, rows, result, n_remote);
-        g_ptr_array_remove(all, asked);
-        return;
+        if (asked->serial == serial && MIN(asked->call->kind, LOCK_CALL_GET) == kind) {
+            reply(asked, rows, result, n_remote);
+            g_ptr_array_remove_index(all, i);
+        } else {
+            i++;
+        }
     }
+}
+
+static void
+on_answered(guint64 serial, gpointer data)
+{
+    finish(data, serial, LOCK_CALL_GET, NULL, LOCK_RESULT_OK, 0);
 }
 
 static void
 on_listed(const ClusterRows *rows, gpointer data)
 {
-    finish(data, rows->serial, FALSE, rows->rows, LOCK_RESULT_OK, 0);
+    finish(data, rows->serial, LOCK_CALL_INSPECT, rows->rows, LOCK_RESULT_OK, 0);
 }
 
 static void
 on_broken(const ClusterBroken *broken, gpointer data)
 {
-    finish(data, broken->serial, TRUE, NULL,
+    finish(data, broken->serial, LOCK_CALL_BREAK, NULL,
            broken->failed ? LOCK_RESULT_UNREACHED : LOCK_RESULT_OK, broken->count);
 }
 
@@ -329,22 +371,12 @@ on_connected(int fd, gpointer data)
 
 static const ClusterFunctions functions = {
     .tick = tick,
+    .answered = on_answered,
     .listed = on_listed,
     .broken = on_broken,
     .connected = on_connected,
     .disconnected = on_disconnected,
 };
-
-void
-cluster_calls_get_info(const Server *server, ClusterInfo *out_info)
-{
-    Cluster *cluster = server->cluster;
-
-    if (cluster != NULL)
-        cluster_get_info(cluster, out_info);
-    else
-        *out_info = (ClusterInfo){.state = CLUSTER_STATE_OFF, .status = CLUSTER_STATUS_NONE};
-}
 
 void
 cluster_calls_init(Server *server, ClusterConfig *config, const char *socket_path)

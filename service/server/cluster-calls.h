@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* Calls about buckets of a cluster: who may make them, and those whose replies contain what other
- * hosts hold. A reply to Break, or to Inspect of a name, waits for the gateway for a bounded time.
- * If that does not answer, a list is of this host alone, and Break is LOCK_RESULT_UNREACHED. */
+ * hosts hold. A reply to Break, to Inspect of a name, or with the property Cluster waits for the
+ * gateway for a bounded time. If that does not answer, a list is of this host alone, the property
+ * is as of the last answer, and Break is LOCK_RESULT_UNREACHED. */
 
 #pragma once
 
@@ -31,8 +32,8 @@ typedef enum {
  * locks that Break has ended on this host. */
 ClusterAsk cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_ended);
 
-/* For the property Cluster. */
-void cluster_calls_get_info(const Server *server, ClusterInfo *out_info);
+/* Replies to a Get or GetAll with the property Cluster, now or later. */
+void cluster_calls_get(Client *client, const LockCall *call);
 
 /* Replies to all these calls as after their time. */
 void cluster_calls_finish_all(Server *server);

@@ -9,15 +9,13 @@
 #include "cluster-config.h"
 #include "cluster-packet.h"
 
-#define CLUSTER_STATUS_NONE \
-    ((ClusterStatus){       \
-        .state = CLUSTER_STATE_OFF, .engine = "", .hosts = "", .id = "", .metrics = ""})
+#define CLUSTER_STATUS_NONE ((ClusterStatus){.engine = "", .hosts = "", .id = "", .metrics = ""})
 
 /* Everything is borrowed. */
 typedef struct {
     ClusterState state;
     ClusterReason reason;
     gint64 lease_left_us;        /* 0: there is no lease */
-    ClusterStatus status;        /* without a gateway, CLUSTER_STATUS_NONE */
+    ClusterStatus status;        /* CLUSTER_STATUS_NONE: not known */
     const ClusterConfig *config; /* NULL: this host has none */
 } ClusterInfo;

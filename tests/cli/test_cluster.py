@@ -4,6 +4,7 @@
 """`weblocks cluster status`, and the other commands in a bucket that several hosts share. The test
 is the gateway and the other host."""
 
+import concurrent.futures
 import json
 import os
 import time
@@ -35,6 +36,13 @@ Users=nobody
         return {**super().env(), 'DBUS_SESSION_BUS_ADDRESS': 'unix:path=/nowhere',
                 'DBUS_SYSTEM_BUS_ADDRESS': self.bus.address, **more}
 
+    def weblocks(self, *arguments, **options):
+        """The gateway is this process, and answers meanwhile."""
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            done = pool.submit(super().weblocks, *arguments, **options)
+            wait_for(done.done, what='the end of weblocks')
+            return done.result()
+
     def status(self):
         return json.loads(self.check(0, 'cluster', 'status', '--json'))
 
@@ -56,14 +64,12 @@ class Status(ClusterCommandCase):
     def test_states(self):
         gateway = self.start_gateway()
         self.start()
-        self.client().get_property('Cluster')  # makes weblocksd connect
+        self.get_cluster(self.client())  # makes weblocksd connect
         gateway.greet()
         for state, name in ((packets.ACTIVE, 'active'), (packets.SUSPECT, 'suspect'),
                             (packets.LOST_SESSION, 'lost')):
-            gateway.send(packets.status(state, '192.0.2.11:2181', ['alpha', 'beta']))
             gateway.take(packets.Ack, serial=gateway.lease(state=state))
             self.assertEqual(self.status()['state'], name)
-        gateway.send(packets.status(packets.CONNECTING))
         gateway.take(packets.Ack, serial=gateway.lease(state=packets.CONNECTING))
         self.assertIn('connecting (requests wait)', self.check(0, 'cluster', 'status'))
 
@@ -71,12 +77,12 @@ class Status(ClusterCommandCase):
         """Each has a sentence of its own."""
         gateway = self.start_gateway()
         self.start()
-        self.client().get_property('Cluster')
+        self.get_cluster(self.client())
         gateway.greet()
         sentences = set()
         for number, reason in list(enumerate(packets.REASONS))[1:]:
             gateway.take(packets.Ack, serial=gateway.lease(state=packets.LOST_SESSION, reason=number))
-            self.assertEqual(self.client().get_property('Cluster')['reason'], reason)
+            self.assertEqual(self.get_cluster(self.client())['reason'], reason)
             text = self.check(0, 'cluster', 'status')
             self.assertRegex(text, r'^state: +lost \(locks that this host held are lost\)\nreason: +\w.* .*\n')
             sentences.add(text.splitlines()[1])
@@ -92,9 +98,8 @@ class Status(ClusterCommandCase):
     def test_all(self):
         gateway, client, id_, demand = self.hold()
         # The last line may end with a newline, or not.
-        gateway.send(packets.status(packets.ACTIVE, '192.0.2.11:2181', ['alpha', 'b\u202eta', ''], '1f',
-                                    ['grants_total 3', 'least_lease_left_seconds 9.25', '']))
-        gateway.sync()
+        gateway.status = {'engine': '192.0.2.11:2181', 'hosts': ['alpha', 'b\u202eta', ''], 'id_': '1f',
+                          'metrics': ['grants_total 3', 'least_lease_left_seconds 9.25', '']}
         status = self.status()
         left = status.pop('leaseLeft')
         self.assertTrue(0 < left <= 30000, left)
@@ -113,9 +118,8 @@ class Status(ClusterCommandCase):
     def test_metrics(self):
         """The file is replaced, not written, and is what Prometheus's own parser reads."""
         gateway, *_ = self.hold()
-        gateway.send(packets.status(packets.ACTIVE, hosts=['alpha', 'beta'],
-                                    metrics=['grants_total 3', 'least_lease_left_seconds 9.25', '']))
-        gateway.sync()
+        gateway.status = {'hosts': ['alpha', 'beta'],
+                          'metrics': ['grants_total 3', 'least_lease_left_seconds 9.25', '']}
         path = os.path.join(self.directory, 'weblocks.prom')
         with open(path, 'w', encoding='ascii') as old:
             old.write('old')
@@ -193,7 +197,7 @@ class Commands(ClusterCommandCase):
         """Without an answer of the other hosts, the steal fails."""
         gateway = self.start_gateway()
         self.start()
-        self.client().get_property('Cluster')
+        self.get_cluster(self.client())
         gateway.greet()
         job = self.job('steal', 'x', *HERE)
         gateway.send(packets.rows(gateway.take(packets.List).serial, *OTHERS))
@@ -228,11 +232,13 @@ class Commands(ClusterCommandCase):
         gateway = self.start_gateway()
         job = self.job('run', *HERE, '--connect-timeout=5', 'x', 'touch', path)
         gateway.greet()
+        other = self.job('hold', *HERE, '--connect-timeout=0', 'x')
         began = time.monotonic()
         wait_for(lambda: time.monotonic() > began + 6, what='a longer time')
         self.assertIsNone(job.process.poll())
+        self.assertIsNone(other.process.poll())
         gateway.take(packets.Ack, serial=gateway.lease(state=packets.CONNECTING))
-        self.assertEqual(job.wait(), 69)
+        self.assertEqual((job.wait(), other.wait()), (69, 69))
         self.assertFalse(os.path.exists(path))
         self.assertEqual(self.client().query(BUCKET), ([], []))
         gateway.take(packets.Ack, serial=gateway.lease())

@@ -64,7 +64,8 @@ void sim_host_request(SimHost *host, const SimLockRequest *request);
 /* Aborts a random request that waits, if there is any. */
 void sim_host_abort_any(SimHost *host, guint name);
 
-/* Asks the gateway for the claims of other hosts, or to end those of a host (NULL: of all). */
+/* Asks the gateway for the claims of other hosts and its status, or to end those of a host (NULL:
+ * of all). */
 void sim_host_list(SimHost *host, guint name);
 void sim_host_break(SimHost *host, guint name, const char *other);
 

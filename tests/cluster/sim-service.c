@@ -212,6 +212,12 @@ end_call(SimService *service, guint64 serial)
 }
 
 static void
+on_answered(guint64 serial, gpointer data)
+{
+    end_call(data, serial);
+}
+
+static void
 on_listed(const ClusterRows *rows, gpointer data)
 {
     end_call(data, rows->serial);
@@ -225,6 +231,7 @@ on_broken(const ClusterBroken *broken, gpointer data)
 
 static const ClusterFunctions cluster_functions = {
     .tick = tick,
+    .answered = on_answered,
     .listed = on_listed,
     .broken = on_broken,
     .connected = ignore_connected,
@@ -420,8 +427,10 @@ sim_host_list(SimHost *host, guint name)
 {
     SimService *service = host->service;
 
-    if (service->cluster != NULL)
-        add_call(service, cluster_list(service->cluster, SIM_UID, BUCKET, names[name]));
+    if (service->cluster == NULL)
+        return;
+    add_call(service, cluster_list(service->cluster, SIM_UID, BUCKET, names[name]));
+    add_call(service, cluster_ask(service->cluster));
 }
 
 void

@@ -265,7 +265,7 @@ test_unread(Fixture *fixture, gconstpointer data)
 
     expect(fixture, "hello\n");
     while (service_socket_is_connected(fixture->socket)) {
-        service_socket_send_status(fixture->socket, CLUSTER_STATE_ACTIVE, "", text, "", "");
+        service_socket_send_status(fixture->socket, 7, "", text, "", "");
         while (g_main_context_iteration(NULL, FALSE))
             ;
         g_assert_cmpuint(n_sent++, <, 1000); /* 30 MB */
@@ -286,11 +286,11 @@ test_slow_reader(Fixture *fixture, gconstpointer data)
 
     expect(fixture, "hello\n");
     for (guint64 i = 1; i <= 60; i++) {
-        service_socket_send_status(fixture->socket, CLUSTER_STATE_ACTIVE, "", text, "", "");
+        service_socket_send_status(fixture->socket, 7, "", text, "", "");
         service_socket_send_lease(fixture->socket, i, 0, CLUSTER_STATE_ACTIVE, CLUSTER_REASON_NONE);
     }
     while (n_received < 60) {
-        g_assert_cmpuint(receive(fd)->kind, ==, CLUSTER_PACKET_STATE);
+        g_assert_cmpuint(receive(fd)->kind, ==, CLUSTER_PACKET_STATUS);
         while (g_main_context_iteration(NULL, FALSE))
             ;
         g_assert_cmpuint(receive(fd)->lease.serial, ==, ++n_received);

@@ -156,7 +156,7 @@ def inspect_body(name, **kw):
 
 
 def inspect(client, name='x', path=None, **kw):
-    return Call(client, 'Inspect', inspect_body(name, **kw), path=path)
+    return Call(client, 'Inspect', inspect_body(name, **kw), bucket=path)
 
 
 def message(member, body):

@@ -6,12 +6,15 @@ of other hosts."""
 
 import base64
 import configparser
+import contextlib
 import itertools
 import os
 import re
 import select
 import signal
 import socket
+import struct
+import threading
 import time
 import unittest
 import unittest.mock
@@ -43,6 +46,7 @@ class Service:
         self.states = []
         self.deadline = 0
         self.n_permits = 0
+        self.status = None
         self.id = ''
         self.metrics = {}
         self.rows = {}  # of each list
@@ -62,7 +66,8 @@ class Service:
         if kind == packets.BROKEN:
             serial, count, failed = members
             self.broken[serial] = -1 if failed else count
-        if kind == packets.STATE:
+        if kind == packets.STATUS:
+            self.status = members
             self.id = members[3]
             self.metrics = {name: float(value) for name, value in map(str.split, members[4].splitlines())}
         if kind == packets.LEASE:
@@ -103,6 +108,12 @@ class Service:
 
     def list(self, name):
         return self.wait_for_list(self.send_list(name))
+
+    def ask(self):
+        """Waits for the status."""
+        serial = next(self.serials)
+        self.socket.sendall(packets.ask(serial))
+        self.wait_for(lambda: self.status is not None and self.status[0] == serial, 'status')
 
     def send_break(self, name):
         serial = next(self.serials)
@@ -241,7 +252,7 @@ class Reasons(GatewayCase):
         """With the id of the cluster, a host neither uses another root nor makes one; each has an id of its own."""
         host, service = self.start()
         service.wait_for_state('active')
-        service.wait_for(lambda: service.id, 'id')
+        service.ask()
         own, right = service.id, f'ClusterId={service.id}\n'
         _, service = self.start('beta', settings=right)
         service.wait_for_state('active')
@@ -255,7 +266,7 @@ class Reasons(GatewayCase):
                       'made yet', host.gateway_log())
         self.assertEqual(engine.ask('list', self.root, 0).listed, [])
         _, service = self.start('delta')
-        service.wait_for(lambda: service.id, 'id')
+        service.ask()
         self.assertNotEqual(service.id, own)
         host, service = self.start('epsilon', settings=right)
         service.wait_for_state('lost', 'other-cluster')
@@ -403,14 +414,107 @@ class Reasons(GatewayCase):
         stopped.wait_for_state('active')
 
 
+class Proxy:
+    """A server's address with which a gateway connects to it. `kinds` are those of the requests it has sent."""
+
+    CHILDREN = 12   # getChildren2
+
+    def __init__(self, address):
+        host, port = address.rsplit(':', 1)
+        self.target = host, int(port)
+        self.listener = socket.create_server(('127.0.0.1', 0))
+        self.address = '127.0.0.1:%d' % self.listener.getsockname()[1]
+        self.kinds = []
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client = self.listener.accept()[0]
+            except OSError:
+                return
+            server = socket.create_connection(self.target)
+            for one, other, note in (client, server, self.note), (server, client, None):
+                threading.Thread(target=self.forward, args=(one, other, note), daemon=True).start()
+
+    def forward(self, source, sink, note):
+        data = b''
+        with source, sink, contextlib.suppress(OSError):
+            while chunk := source.recv(65536):
+                sink.sendall(chunk)
+                if note is not None:
+                    data = note(data + chunk)
+            sink.shutdown(socket.SHUT_RDWR)
+
+    def note(self, data):
+        """Each request has its length before it, and begins with its number and kind; but not the first one."""
+        while len(data) >= 12:
+            length, _number, kind = struct.unpack('>iii', data[:12])
+            if len(data) < 4 + length:
+                break
+            data = data[4 + length:]
+            self.kinds.append(kind)
+        return data
+
+
+class Status(GatewayCase):
+    def start_through_proxy(self):
+        proxy = Proxy(self.ensemble.addresses)
+        self.addCleanup(proxy.listener.close)
+        _, service = self.start(servers=proxy.address)
+        service.wait_for_state('active')
+        return proxy, service
+
+    def test_read_when_asked(self):
+        """An idle host lists the hosts for each question, and never else; an earlier version did every ten
+        seconds. Each second it reads something."""
+        proxy, service = self.start_through_proxy()
+        service.ask()
+        before = len(proxy.kinds)
+        end = time.monotonic() + 11
+        while time.monotonic() < end:
+            service.receive(end - time.monotonic())
+        idle = proxy.kinds[before:]
+        self.assertGreater(len(idle), 5)
+        self.assertEqual(idle.count(Proxy.CHILDREN), 0, idle)
+        for _ in range(3):
+            service.ask()
+        self.assertEqual(proxy.kinds[before + len(idle):].count(Proxy.CHILDREN), 3)
+        self.assertEqual(service.status[1:4], (proxy.address, 'alpha\n', service.id))
+
+    def test_without_contact(self):
+        """It is answered when the server is found not to answer; then at once."""
+        host, service = self.start(timeout=10)
+        service.wait_for_state('active')
+        self.server.pause()
+        service.ask()
+        self.assertEqual(service.status[2], '')
+        self.assertIn('grants_total', service.metrics)
+        service.wait_for(lambda: service.states[-1][0] == 'connecting', 'the end of the connection')
+        service.ask()
+        self.assertEqual(service.status[1:3], ('', ''))
+
+    def test_end_while_asked(self):
+        host, service = self.start(timeout=10)
+        service.wait_for_state('active')
+        self.server.pause()
+        service.socket.sendall(packets.ask(1))
+        service.demand(1, 'a')
+        host.gateway.send_signal(signal.SIGTERM)
+        self.assertEqual(host.gateway.wait(PATIENCE), 0, host.gateway_log())
+
+
 class Metrics(GatewayCase):
     def wait_for(self, service, **values):
-        """The gateway sends what it has counted every ten seconds."""
-        service.wait_for(lambda: all(service.metrics[name] == value for name, value in values.items()), f'{values}')
+        def are_counted():
+            service.ask()
+            return all(service.metrics[name] == value for name, value in values.items())
+        wait_for(are_counted, what=f'{values}')
 
     def test_all(self):
         host, service = self.start(timeout=40)
         service.wait_for_state('active')
+        service.ask()
         self.assertEqual(service.metrics, {
             'grants_total': 0, 'grant_seconds_total': 0, 'hand_overs_total': 0, 'hand_over_seconds_total': 0,
             'refused_grants_total': 0, 'reconnects_total': 0, 'sessions_lost_total': 0, 'highest_token': 0,
@@ -440,7 +544,8 @@ class Metrics(GatewayCase):
         self.assertGreater(metrics['hand_over_seconds_total'], 0)
         self.assertLessEqual(metrics['hand_over_seconds_total'], took)
         # There was no answer for a fifth of the session's time.
-        service.wait_for(lambda: 0 < service.metrics['least_lease_left_seconds'] < 40 - 40 / 5, 'the least lease')
+        wait_for(lambda: service.ask() or 0 < service.metrics['least_lease_left_seconds'] < 40 - 40 / 5,
+                 what='the least lease')
         engine = self.engine()
         engine.wait_for_state('CONNECTED')
         self.delete_host_node(engine, host)

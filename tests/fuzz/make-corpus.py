@@ -59,12 +59,12 @@ def cluster_packet_inputs():
     one = cluster.demand(1, 'frame 1', want=cluster.EXCLUSIVE, undecided=cluster.STEAL, n_waiting=3)
     row = cluster.row(cluster.SHARED, cluster.HOLDS, 'node1', 17)
     for number, data in enumerate((
-            cluster.hello(), one, cluster.packet(cluster.READY), cluster.ack(7), cluster.list_(7, 'x'),
+            cluster.hello(), one, cluster.packet(cluster.READY), cluster.ack(7), cluster.ask(7), cluster.list_(7, 'x'),
             cluster.break_(7, 'x', 'e-1'), cluster.lease(7, 5000000), cluster.permit(1, 2, 5000000, 12),
             cluster.yield_(1, 1), cluster.revoked(1, cluster.LOST), cluster.reply(cluster.BUSY, 1, 2),
             cluster.reply(cluster.GONE, 1, 2), cluster.packet(cluster.SYNCED),
             cluster.rows(7, row, cluster.row(cluster.EXCLUSIVE, cluster.WAITS, 'node2', 18)),
-            cluster.status(cluster.SUSPECT, 'zk1:2181', ('node1', 'node2')), cluster.broken(7, 2, 1))):
+            cluster.status(7, 'zk1:2181', ('node1', 'node2')), cluster.broken(7, 2, 1))):
         yield f'message-{number}', data
     yield 'empty', b''
     yield 'half', one[:-8]

@@ -6,7 +6,8 @@ the test drives (clustergateway.py)."""
 
 import os
 
-from calls import LOCKS, SERVICE, DBusError, bucket_path
+from calls import (ADMIN, LOCKS, PROPERTIES, ROOT, SERVICE, DBusError,
+                   bucket_path)
 from clustergateway import Gateway
 from harness import Gio, GLib, wait_for
 from statecase import StateCase
@@ -26,9 +27,9 @@ Servers=127.0.0.1:1
 class Call:
     """A call whose reply waits for the gateway, that is for the test."""
 
-    def __init__(self, client, member, body=None, path=None):
+    def __init__(self, client, member, body=None, bucket=None, path=None, interface=LOCKS):
         self.replies = []
-        client.connection.call(SERVICE, bucket_path(path or BUCKET), LOCKS, member, body, None,
+        client.connection.call(SERVICE, path or bucket_path(bucket or BUCKET), interface, member, body, None,
                                Gio.DBusCallFlags.NONE, -1, None, self._on_reply)
 
     def _on_reply(self, connection, result):
@@ -68,6 +69,11 @@ class ClusterCase(StateCase):
         gateway = Gateway(self.socket_path)
         self.addCleanup(gateway.close)
         return gateway
+
+    def get_cluster(self, client):
+        """The property Cluster."""
+        body = GLib.Variant('(ss)', (ADMIN, 'Cluster'))
+        return Call(client, 'Get', body, path=ROOT, interface=PROPERTIES).result()[0]
 
     def start_all(self):
         """Starts a service, a gateway that has completed the greeting, and a client that waits for

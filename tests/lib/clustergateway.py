@@ -33,6 +33,7 @@ class Gateway:
         self.path = path
         self.packets = []
         self.last = {}      # the last demand of each name
+        self.status = {}    # of the replies to ASK; None: there is none
         self.connection = None
         self.n_connections = 0
         self.block = 0
@@ -74,6 +75,8 @@ class Gateway:
         packet = packets.read(data)
         if isinstance(packet, packets.Demand):
             self.last[packet.name] = packet
+        if isinstance(packet, packets.Ask) and self.status is not None:
+            self.send(packets.status(packet.serial, **self.status))
         self.packets.append(packet)
         return True
 

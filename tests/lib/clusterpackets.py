@@ -9,8 +9,8 @@ import struct
 
 from gi.repository import GLib
 
-HELLO, DEMAND, READY, ACK, LIST, BREAK = range(1, 7)
-(LEASE, PERMIT, YIELD, REVOKED, BUSY, GONE, SYNCED, ROWS, STATE, BROKEN) = range(65, 75)
+HELLO, DEMAND, READY, ACK, LIST, BREAK, ASK = range(1, 8)
+(LEASE, PERMIT, YIELD, REVOKED, BUSY, GONE, SYNCED, ROWS, STATUS, BROKEN) = range(65, 75)
 NONE, SHARED, EXCLUSIVE = range(3)
 IF_AVAILABLE, STEAL = 1, 2
 CONNECTING, ACTIVE, SUSPECT, LOST_SESSION = range(1, 5)
@@ -31,12 +31,13 @@ Ready = collections.namedtuple('Ready', '')
 Ack = collections.namedtuple('Ack', 'serial')
 List = collections.namedtuple('List', 'serial uid bucket name')
 Break = collections.namedtuple('Break', 'serial uid bucket name host')
+Ask = collections.namedtuple('Ask', 'serial')
 
-TYPES = {HELLO: '(u)', DEMAND: '(tttuuuyyybbuss)', READY: '()', ACK: '(t)', LIST: '(tuss)', BREAK: '(tusss)',
+TYPES = {HELLO: '(u)', DEMAND: '(tttuuuyyybbuss)', READY: '()', ACK: '(t)', LIST: '(tuss)', BREAK: '(tusss)', ASK: '(t)',
          LEASE: '(txuu)', PERMIT: '(tyxttu)', YIELD: '(tb)', REVOKED: '(ty)', BUSY: '(tu)', GONE: '(tu)',
-         SYNCED: '()', ROWS: '(ta(yyxs))', STATE: '(ussss)', BROKEN: '(tub)'}
+         SYNCED: '()', ROWS: '(ta(yyxs))', STATUS: '(tssss)', BROKEN: '(tub)'}
 # What weblocksd sends is read as one of these.
-TUPLES = {HELLO: Hello, DEMAND: Demand, READY: Ready, ACK: Ack, LIST: List, BREAK: Break}
+TUPLES = {HELLO: Hello, DEMAND: Demand, READY: Ready, ACK: Ack, LIST: List, BREAK: Break, ASK: Ask}
 
 
 def raw(kind, data=b''):
@@ -66,6 +67,10 @@ def ack(serial):
 
 def list_(serial, name, bucket='b', uid=os.getuid()):
     return packet(LIST, serial, uid, bucket, name)
+
+
+def ask(serial):
+    return packet(ASK, serial)
 
 
 def break_(serial, name, host='', bucket='b', uid=os.getuid()):
@@ -103,8 +108,8 @@ def rows(serial, *all_rows):
     return packet(ROWS, serial, all_rows)
 
 
-def status(state, engine='', hosts=(), id_='', metrics=()):
-    return packet(STATE, state, engine, '\n'.join(hosts), id_, '\n'.join(metrics))
+def status(serial, engine='', hosts=(), id_='', metrics=()):
+    return packet(STATUS, serial, engine, '\n'.join(hosts), id_, '\n'.join(metrics))
 
 
 def broken(serial, count, failed=False):

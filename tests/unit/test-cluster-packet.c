@@ -25,6 +25,7 @@ static const Example examples[] = {
     {CLUSTER_PACKET_ACK, "(uint64 7,)"},
     {CLUSTER_PACKET_LIST, "(uint64 7, uint32 1000, 'render', 'frame 1')"},
     {CLUSTER_PACKET_BREAK, "(uint64 7, uint32 1000, 'render', 'x', 'e-1-2-3')"},
+    {CLUSTER_PACKET_ASK, "(uint64 7,)"},
     {CLUSTER_PACKET_LEASE, "(uint64 7, int64 5000000, uint32 3, uint32 3)"},
     {CLUSTER_PACKET_PERMIT, "(uint64 9, byte 0x02, int64 5000000, uint64 12, uint64 17, uint32 4)"},
     {CLUSTER_PACKET_YIELD, "(uint64 9, true)"},
@@ -34,7 +35,7 @@ static const Example examples[] = {
     {CLUSTER_PACKET_SYNCED, "()"},
     {CLUSTER_PACKET_ROWS, "(uint64 7, [(byte 0x01, byte 0x01, int64 17, 'node1'), "
                           "(byte 0x02, byte 0x02, int64 18, 'node2')])"},
-    {CLUSTER_PACKET_STATE, "(uint32 3, 'zk1:2181', 'node1\\nnode2', '1f', 'grants_total 3')"},
+    {CLUSTER_PACKET_STATUS, "(uint64 7, 'zk1:2181', 'node1\\nnode2', '1f', 'grants_total 3')"},
     {CLUSTER_PACKET_BROKEN, "(uint64 7, uint32 2, true)"},
 };
 
@@ -203,11 +204,9 @@ static const Case cases[] = {
     {CLUSTER_PACKET_ROWS, "a row of an unknown state", "byte 0x01, byte 0x01", "byte 1, byte 3"},
     {CLUSTER_PACKET_ROWS, "a row of no host", "'node2'", "''"},
     {CLUSTER_PACKET_ROWS, "before 1970", "int64 18", "int64 -1"},
-    {CLUSTER_PACKET_STATE, "state off", "uint32 3", "uint32 0"},
-    {CLUSTER_PACKET_STATE, "an unknown state", "uint32 3", "uint32 5"},
-    {CLUSTER_PACKET_STATE, "a noncharacter", "'zk1:2181'", "'\\ufffe'"},
-    {CLUSTER_PACKET_STATE, "a noncharacter in the metrics", "'grants_total 3'", "'\\ufffe'"},
-    {CLUSTER_PACKET_STATE, "a noncharacter in the id", "'1f'", "'\\ufffe'"},
+    {CLUSTER_PACKET_STATUS, "a noncharacter", "'zk1:2181'", "'\\ufffe'"},
+    {CLUSTER_PACKET_STATUS, "a noncharacter in the metrics", "'grants_total 3'", "'\\ufffe'"},
+    {CLUSTER_PACKET_STATUS, "a noncharacter in the id", "'1f'", "'\\ufffe'"},
     {CLUSTER_PACKET_READY, "a body", "()", "(byte 1,)"},
 };
 
