@@ -119,12 +119,14 @@ typedef struct {
  * number when it has no claim for it; the handle is forgotten if no later demand was sent.
  *
  * `block` is that of the permit that the queue has or returns, so that the gateway does not take
- * the end of one turn for that of the next; 0: it has none.
+ * the end of one turn for that of the next; 0: it has none. After a restart of weblocksd, it is
+ * that of the first token that is held.
  *
  * If the queue has its permit from an earlier connection, `session` and `claim` are those of its
  * PERMIT: the gateway confirms it by another PERMIT with the same block, if the claim still exists.
  * They are 0 after a restart of weblocksd, which does not know which tokens of the block it has
- * issued.
+ * issued: the PERMIT has another block, if the claim was made before `block`, or else REVOKED is
+ * sent.
  *
  * To `needs_tokens` the gateway replies with a PERMIT of the same claim with another block, unless
  * it has sent YIELD. */

@@ -41,6 +41,7 @@ struct Claim {
     gboolean is_refilling; /* GRANT is in progress for the tokens of the turn */
     gboolean is_spent;     /* and it was returned */
     gboolean is_unsettled; /* see claim_is_settled() */
+    gboolean needs_proof;  /* it is not known whether `own` protects what is held since before */
     gboolean is_uncertain; /* the outcome of the last operation is unknown */
 
     /* The permit. */
@@ -280,6 +281,15 @@ grant(Claim *claim)
     claim->is_refilling = claim->is_granted && claim->turn == TURN_OPEN;
 }
 
+static void
+prove(Claim *claim)
+{
+    ClaimAction *action = begin_operation(claim, CLAIM_PROVE);
+
+    action->name = claim->own;
+    action->block = claim->demand.block;
+}
+
 /* Ends the claims that have or can get a permit, and the own claim wherever it is. There is at
  * least one: so the node of the name is still the same as in the last list. */
 static void
@@ -328,6 +338,19 @@ end_permit(Claim *claim, gboolean is_lost)
         return;
     claim->turn = TURN_NONE;
     append_message(claim, CLAIM_REVOKED)->is_lost = is_lost;
+}
+
+/* What the lock service has held since before this connection is not protected. */
+static void
+lose_earlier(Claim *claim)
+{
+    if (!claim->is_unsettled)
+        return;
+    claim->is_unsettled = FALSE;
+    if (claim->demand.held == PERMIT_NONE)
+        return;
+    claim->demand.held = PERMIT_NONE;
+    append_message(claim, CLAIM_REVOKED)->is_lost = TRUE;
 }
 
 static void
@@ -432,7 +455,7 @@ step_waiting(Claim *claim)
         steal(claim);
         return;
     }
-    claim->is_unsettled = FALSE;
+    lose_earlier(claim);
     if (claim->demand.has_if_available && !claim->has_sent_busy) {
         append_message(claim, CLAIM_BUSY);
         claim->has_sent_busy = TRUE;
@@ -458,6 +481,8 @@ step_with_node(Claim *claim)
         swap(claim);
     else if (!claim->is_list_valid)
         list(claim);
+    else if (claim->needs_proof && demand->held != PERMIT_NONE)
+        prove(claim);
     else if (claim->turn == TURN_NONE || is_stealing(claim))
         step_waiting(claim);
     else if (demand->has_steal)
@@ -522,8 +547,8 @@ lose_own(Claim *claim)
 {
     claim->has_own = FALSE;
     claim->is_spent = FALSE;
-    claim->is_unsettled = FALSE;
     claim->is_list_valid = FALSE;
+    lose_earlier(claim);
     end_permit(claim, FALSE);
 }
 
@@ -599,8 +624,9 @@ take_list(Claim *claim, const ClaimResult *result, gint64 now_us)
         find_next(claim);
     if (!claim->has_own && claim->is_unsettled)
         find_earlier(claim);
+    claim->needs_proof = claim->is_unsettled && claim->demand.session == 0;
     if (!claim->has_own)
-        claim->is_unsettled = FALSE;
+        lose_earlier(claim);
     else if (has_earlier_permit(claim) && claim->own.turn == claim->demand.turn && !claim->is_spent)
         give_permit(claim, claim->demand.block, now_us);
     claim->is_uncertain = FALSE;
@@ -629,9 +655,12 @@ take_refusal(Claim *claim, ClaimOutcome outcome)
     claim->is_watching = FALSE;
     if (claim->operation == CLAIM_CREATE || claim->operation == CLAIM_ENSURE)
         claim->is_missing = TRUE;
+    else if (claim->operation == CLAIM_PROVE && outcome == CLAIM_BAD_VERSION)
+        lose_earlier(claim);
     else if (outcome == CLAIM_BAD_VERSION || claim->operation == CLAIM_STEAL)
         claim->needs_sync = TRUE;
-    else if (claim->operation == CLAIM_GRANT || claim->operation == CLAIM_SWAP)
+    else if (claim->operation == CLAIM_GRANT || claim->operation == CLAIM_SWAP ||
+             claim->operation == CLAIM_PROVE)
         lose_own(claim);
 }
 
@@ -676,6 +705,9 @@ take_success(Claim *claim, const ClaimResult *result, gint64 now_us)
             send_permit(claim, result->block);
         break;
     case CLAIM_WATCH:
+        break;
+    case CLAIM_PROVE:
+        claim->needs_proof = FALSE;
         break;
     case CLAIM_DELETE:
         take_deletion(claim);

@@ -66,7 +66,8 @@ typedef struct {
     gboolean needs_tokens;     /* those of the permit are used up */
     gboolean is_returned;      /* the lock service returns the permit */
     guint64 block;             /* of the permit that it has or returns; 0: none. It distinguishes
-                                  a demand that has crossed a new permit */
+                                  a demand that has crossed a new permit. After a restart of the
+                                  lock service: of the first token that is held */
     guint64 session;           /* and of the claim of a permit from an earlier connection; */
     guint32 turn;              /* 0: there is none */
 } ClaimDemand;
@@ -81,6 +82,8 @@ typedef enum {
     CLAIM_NOTIFY, /* write the node of the name, so that holders of shared permits list */
     CLAIM_GRANT,  /* in one commit: check that `name` exists, and that the number of steals is
                      `version`, and get a block of tokens */
+    CLAIM_PROVE,  /* find out whether `name` was made before `block` was given out; BAD_VERSION:
+                     it was not */
     CLAIM_DELETE, /* delete `name` */
     CLAIM_SWAP,   /* in one commit: delete `old`, and create `name` as CREATE does */
     CLAIM_STEAL,  /* in one commit: raise the number of steals, which has to be `version`, notify,
@@ -120,7 +123,7 @@ typedef struct {
 typedef enum {
     CLAIM_OK,
     CLAIM_NO_NODE,     /* a node of the operation doesn't exist; nothing was changed */
-    CLAIM_BAD_VERSION, /* there was a steal; nothing was changed */
+    CLAIM_BAD_VERSION, /* there was a steal; nothing was changed. See also PROVE */
     CLAIM_UNKNOWN,     /* the connection broke: the operation has been carried out, or not, or it
                           still will be, until the next sync */
 } ClaimOutcome;
@@ -153,7 +156,10 @@ void claim_set_demand(Claim *claim, const ClaimDemand *demand, gint64 now_us);
  * not known until the next claim_set_demand(), as in a new claim. If that names the claim of the
  * permit, and this is found among the children of the name, the permit is confirmed: it was
  * granted, since the lock service has got the permit, and not returned, since the lock service says
- * so. */
+ * so. A lock service that was restarted does not know the claim. If there is one now, it may have
+ * been made after that of the held locks was stolen, and even after that host has released the
+ * name; so it protects them only if it was made before their tokens were given out. If it does not,
+ * they end, before anything else is granted: REVOKED. */
 void claim_service_restarted(Claim *claim);
 
 /* There is a connection to the engine, in this session (not 0). */

@@ -11,7 +11,7 @@
  *     ROOT/buckets/BUCKET/UID           its version is the number of steals; UID is
  *                                       CLUSTER_NO_UID in a shared bucket
  *     ROOT/buckets/BUCKET/UID/HASH      container; HASH is the lock name's, data: the lock name
- *     ROOT/buckets/BUCKET/UID/HASH/...  claims, ephemeral */
+ *     ROOT/buckets/BUCKET/UID/HASH/...  claims, ephemeral, data: see gateway/entry.c */
 
 #pragma once
 

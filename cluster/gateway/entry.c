@@ -3,6 +3,8 @@
 
 #include "entry.h"
 
+#include <string.h>
+
 /* When a name is listed again that has a node of an unknown kind. */
 #define UNKNOWN_MS 1000
 
@@ -122,6 +124,7 @@ typedef struct {
     guint generation;
     ClaimOperation kind;
     EngineWatch watch; /* of LIST */
+    guint64 block;     /* of PROVE */
 } Operation;
 
 static ClaimOutcome
@@ -171,6 +174,25 @@ parse_children(const char *const *children)
     return names;
 }
 
+/* The data of a claim: when it was made, the last block of the bucket that the host had seen, and
+ * the host. */
+static char *
+get_text(const Entry *entry)
+{
+    return g_strdup_printf("%" G_GINT64_FORMAT " %" G_GUINT64_FORMAT " %s", g_get_real_time(),
+                           session_get_block(entry->context->session, entry->bucket),
+                           entry->context->host);
+}
+
+/* Returns the block in it. */
+static guint64
+get_block(const char *text)
+{
+    const char *block = strchr(text, ' ');
+
+    return block != NULL ? g_ascii_strtoull(block, NULL, 10) : G_MAXUINT64;
+}
+
 static ClaimResult
 get_result(const Operation *operation, const EngineAnswer *answer, GArray **out_children)
 {
@@ -188,6 +210,8 @@ get_result(const Operation *operation, const EngineAnswer *answer, GArray **out_
         else
             result.outcome = CLAIM_UNKNOWN;
     }
+    if (operation->kind == CLAIM_PROVE && get_block(answer->text) >= operation->block)
+        result.outcome = CLAIM_BAD_VERSION;
     result.block = answer->block;
     result.version = answer->version;
     return result;
@@ -247,7 +271,8 @@ on_answer(const EngineAnswer *answer, gpointer data)
     g_autofree Operation *operation = data;
     Entry *entry = operation->entry;
     EntryContext *context = entry->context;
-    gboolean is_write = operation->kind != CLAIM_LIST && operation->kind != CLAIM_WATCH;
+    gboolean is_write = operation->kind != CLAIM_LIST && operation->kind != CLAIM_WATCH &&
+                        operation->kind != CLAIM_PROVE;
     gboolean is_current = !entry->is_closed && operation->generation == entry->generation;
     g_autoptr(GArray) children = NULL;
 
@@ -286,13 +311,6 @@ operation_new(Entry *entry, ClaimOperation kind)
     entry->refs++;
     entry->context->n_operations++;
     return operation;
-}
-
-/* The data of a claim: when it was made, and the host, for people who look. */
-static char *
-get_text(const Entry *entry)
-{
-    return g_strdup_printf("%" G_GINT64_FORMAT " %s", g_get_real_time(), entry->context->host);
 }
 
 static char **
@@ -387,6 +405,10 @@ start_operation(Entry *entry, const ClaimAction *action)
         break;
     case CLAIM_WATCH:
         engine_read_claim(engine, entry->path, name, TRUE, on_answer, operation);
+        break;
+    case CLAIM_PROVE:
+        operation->block = action->block;
+        engine_read_claim(engine, entry->path, name, FALSE, on_answer, operation);
         break;
     case CLAIM_GRANT:
         engine_grant(engine, entry->path, name, action->version, on_answer, operation);

@@ -48,7 +48,7 @@ listed_clear(gpointer data)
     g_free(((Listed *)data)->text);
 }
 
-/* Parses the data of a claim, "MICROSECONDS HOST". */
+/* Parses the data of a claim: see entry.c. */
 static const char *
 parse_text(const char *text, gint64 *out_since_us)
 {
@@ -56,6 +56,7 @@ parse_text(const char *text, gint64 *out_since_us)
     gint64 since_us = g_ascii_strtoll(text, &end, 10);
 
     *out_since_us = MAX(since_us, 0);
+    g_ascii_strtoull(end, &end, 10);
     return end != NULL && *end == ' ' && engine_path_is_component(end + 1) ? end + 1 : "?";
 }
 

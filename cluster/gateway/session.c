@@ -396,6 +396,12 @@ note_block(Session *session, const char *bucket, guint64 block)
     session->has_warned = TRUE;
 }
 
+guint64
+session_get_block(const Session *session, const char *bucket)
+{
+    return seen_get_block(session->seen, bucket);
+}
+
 gboolean
 session_take_block(Session *session, const char *bucket, guint64 block)
 {

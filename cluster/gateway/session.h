@@ -87,6 +87,9 @@ void session_set_found(Session *session);
  * session lived when it was sent. */
 gboolean session_check_answer(Session *session, const EngineAnswer *answer, gboolean is_write);
 
+/* The highest block of the bucket that this host has seen. */
+guint64 session_get_block(const Session *session, const char *bucket);
+
 /* The engine has issued this block. Returns FALSE, and the session has ended, if this host has seen
  * it or a later one before. */
 gboolean session_take_block(Session *session, const char *bucket, guint64 block);

@@ -195,16 +195,19 @@ static void
 send_demand(Demand *demand, const LockDemand *now, guint64 returned, GByteArray *out)
 {
     const LockManager *manager = demand->queue->manager;
-
+    const LockRequest *holder = g_queue_peek_head(&demand->queue->held);
     const gboolean is_earlier = demand->block != 0 && !demand->is_confirmed;
+    guint64 block = returned != 0 ? returned : demand->block;
 
+    /* After a restart, the token is what is known of the permit. */
+    if (block == 0 && holder != NULL)
+        block = holder->token >> CLUSTER_BLOCK_BITS;
     demand->sent = *now;
     demand->must_send = FALSE;
-    cluster_packet_write(out, CLUSTER_PACKET_DEMAND, demand->handle,
-                         returned != 0 ? returned : demand->block, is_earlier ? demand->session : 0,
-                         is_earlier ? demand->claim : 0, manager->principal->identity.uid,
-                         ++demand->number, now->want, now->held, now->undecided, now->needs_tokens,
-                         returned != 0, now->n_waiting,
+    cluster_packet_write(out, CLUSTER_PACKET_DEMAND, demand->handle, block,
+                         is_earlier ? demand->session : 0, is_earlier ? demand->claim : 0,
+                         manager->principal->identity.uid, ++demand->number, now->want, now->held,
+                         now->undecided, now->needs_tokens, returned != 0, now->n_waiting,
                          manager->bucket + strlen(BUS_CLUSTER_PREFIX), demand->queue->name);
 }
 

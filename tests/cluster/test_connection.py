@@ -194,7 +194,7 @@ class Services(ClusterCase):
         gateway.take(packets.Ready)
         demand = gateway.last['x']
         self.assertEqual((demand.held, demand.want, demand.block, demand.session),
-                         (packets.EXCLUSIVE, packets.EXCLUSIVE, 0, 0))
+                         (packets.EXCLUSIVE, packets.EXCLUSIVE, gateway.block, 0))
         block = gateway.permit(demand)
         gateway.lease()
         gateway.send(packets.packet(packets.SYNCED))

@@ -37,15 +37,19 @@ ROWS_MAX = 1000
 class Service:
     """weblocksd's connection to a gateway. `states` are those of the leases that were received."""
 
-    def __init__(self, path):
+    def __init__(self, path, *demands):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         wait_for(lambda: self.socket.connect_ex(path) == 0, what='socket')
         self.socket.sendall(packets.hello())
+        for demand in demands:
+            self.socket.sendall(demand)
         self.socket.sendall(packets.packet(packets.READY))
         self.acknowledges = True
         self.states = []
         self.deadline = 0
         self.n_permits = 0
+        self.kinds = []     # of what was received
+        self.block = 0      # of the last permit
         self.status = None
         self.id = ''
         self.metrics = {}
@@ -60,7 +64,10 @@ class Service:
         if not data:
             raise EOFError('the gateway has disconnected')
         kind, members = packets.unpack(data)
+        self.kinds.append(kind)
         self.n_permits += kind == packets.PERMIT
+        if kind == packets.PERMIT:
+            self.block = members[3]
         if kind == packets.ROWS:
             serial, self.rows[serial] = members[0], members[1]
         if kind == packets.BROKEN:
@@ -412,6 +419,44 @@ class Reasons(GatewayCase):
         stopped_host.gateway.send_signal(signal.SIGCONT)
         stopped.wait_for_state('lost', 'not-renewed')
         stopped.wait_for_state('active')
+
+
+class Earlier(GatewayCase):
+    """weblocksd is restarted with a lock that was stolen meanwhile. The gateway has another claim for it by then."""
+
+    def test_lock_of_another_claim(self):
+        for kills in False, True:
+            with self.subTest(kills=kills):
+                self.root = f'/earlier-{kills}'
+                host, service = self.start('alpha' if kills else 'beta')
+                service.wait_for_state('active')
+                service.hold(1, 'a')
+                held = service.block
+                path = name_path(self.root, 'farm', os.getuid(), 'a')
+                engine = self.engine().joined('gamma')
+                # What `weblocks break` does. The request that waits is granted afterwards.
+                [node] = engine.ask('list', path, 0).listed
+                self.assertEqual(engine.ask('steal', path, 'a', -1, node, '', '').result, 'OK')
+                service.wait_for(lambda: service.n_permits == 2, 'the next permit')
+                later = service.block
+                self.restart(host, service, kills)
+                self.assertEqual(self.reconnect(host, held, want=packets.EXCLUSIVE, n_waiting=1),
+                                 [packets.REVOKED, packets.PERMIT])
+                self.restart(host, service, kills)
+                self.assertEqual(self.reconnect(host, later), [packets.PERMIT])
+
+    def restart(self, host, service, kills):
+        service.socket.close()
+        if kills:
+            host.kill_gateway()
+            host.start_gateway()
+
+    def reconnect(self, host, block, **demand):
+        """Returns what was received about the lock."""
+        service = Service(host.socket, packets.demand(1, 'a', bucket='farm', held=packets.EXCLUSIVE, block=block, **demand))
+        self.addCleanup(service.socket.close)
+        service.wait_for(lambda: packets.PERMIT in service.kinds and packets.SYNCED in service.kinds, 'SYNCED')
+        return [kind for kind in service.kinds if kind in (packets.REVOKED, packets.PERMIT)]
 
 
 class Proxy:
