@@ -1,68 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "claim.h"
-
-#include <string.h>
+#include "claim-private.h"
 
 /* A turn that another host waits for is not ended before: handing over takes a few commits, and a
  * turn in which one process got one lock would spend most of its time on them. */
 #define MIN_TURN_US (1 * G_TIME_SPAN_MILLISECOND)
-
-typedef enum {
-    TURN_NONE,    /* no permit */
-    TURN_OPEN,    /* a permit */
-    TURN_ENDING,  /* the lock service was asked to yield */
-    TURN_CLOSING, /* it was asked to grant nothing more */
-} Turn;
-
-struct Claim {
-    gint64 turn_us;
-    guint32 *last_turn; /* of all claims of the session */
-    GQueue actions;     /* of ClaimAction, owned */
-
-    ClaimDemand demand;
-    gboolean is_demand_known;
-
-    guint64 session; /* 0: none */
-    gboolean is_connected;
-
-    /* The operation in progress. */
-    gboolean is_busy;
-    ClaimOperation operation;
-    ClaimName deleted; /* by DELETE */
-
-    /* The own node. `next` is the one that the operation in progress, or with an unknown outcome,
-     * creates, if there is one. */
-    gboolean has_own, has_next;
-    ClaimName own;
-    ClaimName next;
-    gboolean is_granted;   /* `own` has given a permit */
-    gboolean is_refilling; /* GRANT is in progress for the tokens of the turn */
-    gboolean is_spent;     /* and it was returned */
-    gboolean is_unsettled; /* see claim_is_settled() */
-    gboolean needs_proof;  /* it is not known whether `own` protects what is held since before */
-    gboolean is_uncertain; /* the outcome of the last operation is unknown */
-
-    /* The permit. */
-    Turn turn;
-    guint64 block;
-    gint64 turn_ends_us; /* in TURN_OPEN at the earliest, in TURN_ENDING at the latest */
-
-    /* What the last LIST has found. */
-    gboolean is_list_valid;
-    PermitMode watched; /* the permit for which claim_changed() will be called when it is not valid
-                           any more; PERMIT_NONE: it will not */
-    gboolean needs_sync;
-    gboolean is_missing; /* the node of the name doesn't exist */
-    gint32 version;      /* the number of steals */
-    GArray *others;      /* of ClaimName */
-
-    gboolean is_watching;
-    gboolean has_notified; /* the holders of shared permits that `own` waits for */
-    gboolean has_sent_busy;
-    gboolean has_sent_gone;
-};
 
 Claim *
 claim_new(gint64 turn_us, guint32 *last_turn)
@@ -77,12 +20,6 @@ claim_new(gint64 turn_us, guint32 *last_turn)
 }
 
 void
-claim_action_clear(ClaimAction *action)
-{
-    g_clear_pointer(&action->ended, g_array_unref);
-}
-
-void
 claim_free(Claim *claim)
 {
     g_auto(ClaimAction) action = {0};
@@ -93,276 +30,10 @@ claim_free(Claim *claim)
     g_free(claim);
 }
 
-gboolean
-claim_take_action(Claim *claim, ClaimAction *out_action)
-{
-    g_autofree ClaimAction *action = g_queue_pop_head(&claim->actions);
-
-    if (action == NULL)
-        return FALSE;
-    *out_action = *action;
-    return TRUE;
-}
-
-static ClaimAction *
-append_action(Claim *claim)
-{
-    ClaimAction *action = g_new0(ClaimAction, 1);
-
-    g_queue_push_tail(&claim->actions, action);
-    return action;
-}
-
-static ClaimAction *
-append_message(Claim *claim, ClaimMessage message)
-{
-    ClaimAction *action = append_action(claim);
-
-    action->message = message;
-    return action;
-}
-
-static ClaimAction *
-begin_operation(Claim *claim, ClaimOperation operation)
-{
-    ClaimAction *action = append_action(claim);
-
-    g_assert(!claim->is_busy);
-    claim->is_busy = TRUE;
-    claim->operation = operation;
-    action->operation = operation;
-    return action;
-}
-
 static gboolean
 has_demand(const Claim *claim)
 {
     return claim->demand.want != PERMIT_NONE || claim->demand.held != PERMIT_NONE;
-}
-
-/* ---- the contents of the last list */
-
-static const ClaimName *
-get_other(const Claim *claim, guint i)
-{
-    return &g_array_index(claim->others, ClaimName, i);
-}
-
-/* Returns a node of this session that is not `own`, or NULL. There is one if an operation whose
- * outcome was unknown has created it after all, or an earlier process of this host. */
-static const ClaimName *
-find_leftover(const Claim *claim)
-{
-    for (guint i = 0; i < claim->others->len; i++)
-        if (get_other(claim, i)->session == claim->session)
-            return get_other(claim, i);
-    return NULL;
-}
-
-/* Returns the last of the claims that `own` has to wait for, or NULL. */
-static const ClaimName *
-find_nearest_blocker(const Claim *claim)
-{
-    const ClaimName *nearest = NULL;
-
-    for (guint i = 0; i < claim->others->len; i++) {
-        const ClaimName *other = get_other(claim, i);
-
-        if (claim_name_blocks(other, &claim->own) &&
-            (nearest == NULL || claim_name_compare(other, nearest) > 0))
-            nearest = other;
-    }
-    return nearest;
-}
-
-/* Whether a claim of another host waits for the end of `own`. */
-static gboolean
-is_awaited(const Claim *claim)
-{
-    for (guint i = 0; i < claim->others->len; i++)
-        if (claim_name_blocks(&claim->own, get_other(claim, i)))
-            return TRUE;
-    return FALSE;
-}
-
-/* Whether `own` was made by a steal, and it is not known what else has a permit. */
-static gboolean
-is_stealing(const Claim *claim)
-{
-    return claim->has_own && claim->own.is_steal && !claim->is_granted;
-}
-
-/* Returns the claims of others that have or can get a permit, owned; while stealing, those that may
- * have got one before the steal. */
-static GArray *
-get_claims_to_end(const Claim *claim)
-{
-    GArray *claims = g_array_new(FALSE, FALSE, sizeof(ClaimName));
-    ClaimOrder order;
-
-    claim_order_init(&order);
-    if (claim->has_own && !is_stealing(claim))
-        claim_order_add(&order, &claim->own);
-    for (guint i = 0; i < claim->others->len; i++)
-        claim_order_add(&order, get_other(claim, i));
-    for (guint i = 0; i < claim->others->len; i++) {
-        const ClaimName *other = get_other(claim, i);
-
-        if (claim_order_is_first(&order, other) &&
-            (!is_stealing(claim) || other->mode == PERMIT_SHARED))
-            g_array_append_val(claims, *other);
-    }
-    return claims;
-}
-
-/* ---- operations */
-
-static ClaimName
-new_name(Claim *claim)
-{
-    PermitMode mode = claim->demand.want != PERMIT_NONE ? claim->demand.want : claim->demand.held;
-    ClaimName name = {mode, claim->session, ++*claim->last_turn, 0, FALSE};
-
-    claim->has_next = TRUE;
-    claim->next = name;
-    return name;
-}
-
-static void
-create(Claim *claim)
-{
-    begin_operation(claim, CLAIM_CREATE)->name = new_name(claim);
-}
-
-/* Whether the lock service has a permit of this session that is not confirmed. */
-static gboolean
-has_earlier_permit(const Claim *claim)
-{
-    return claim->is_unsettled && claim->turn == TURN_NONE && claim->demand.session != 0 &&
-           claim->demand.session == claim->session;
-}
-
-static void
-list(Claim *claim)
-{
-    ClaimAction *action = begin_operation(claim, CLAIM_LIST);
-
-    action->sync = claim->is_uncertain || claim->needs_sync;
-    if (claim->turn != TURN_NONE || has_earlier_permit(claim))
-        action->watch = claim->has_own ? claim->own.mode : claim->demand.held;
-    /* A watch that fires from now on is about changes after this list. */
-    claim->is_list_valid = TRUE;
-    claim->watched = action->watch;
-}
-
-static void
-delete_node(Claim *claim, const ClaimName *name)
-{
-    claim->deleted = *name;
-    begin_operation(claim, CLAIM_DELETE)->name = *name;
-}
-
-static void
-swap(Claim *claim)
-{
-    ClaimAction *action = begin_operation(claim, CLAIM_SWAP);
-
-    action->old = claim->own;
-    action->name = new_name(claim);
-}
-
-static void
-grant(Claim *claim)
-{
-    ClaimAction *action = begin_operation(claim, CLAIM_GRANT);
-
-    action->name = claim->own;
-    action->version = claim->version;
-    claim->is_refilling = claim->is_granted && claim->turn == TURN_OPEN;
-}
-
-static void
-prove(Claim *claim)
-{
-    ClaimAction *action = begin_operation(claim, CLAIM_PROVE);
-
-    action->name = claim->own;
-    action->block = claim->demand.block;
-}
-
-/* Ends the claims that have or can get a permit, and the own claim wherever it is. There is at
- * least one: so the node of the name is still the same as in the last list. */
-static void
-steal(Claim *claim)
-{
-    ClaimAction *action = begin_operation(claim, CLAIM_STEAL);
-    const ClaimName *first = claim->has_own ? &claim->own : get_other(claim, 0);
-    ClaimName next = {.mode = PERMIT_EXCLUSIVE, .session = claim->session, .is_steal = TRUE};
-
-    action->ended = get_claims_to_end(claim);
-    /* Of those that may have got a permit meanwhile, the next steal ends the rest. */
-    g_array_set_size(action->ended, MIN(action->ended->len, CLAIM_STEAL_MAX));
-    for (guint i = 0; i < claim->others->len; i++)
-        if (claim_name_compare(get_other(claim, i), first) < 0)
-            first = get_other(claim, i);
-    if (claim->has_own)
-        g_array_append_val(action->ended, claim->own);
-    next.turn = ++*claim->last_turn;
-    next.sequence = (gint32)((guint32)first->sequence - 1);
-    claim->has_next = TRUE;
-    claim->next = next;
-    action->name = claim->next;
-    action->version = claim->version;
-}
-
-static void
-watch(Claim *claim, const ClaimName *name)
-{
-    claim->is_watching = TRUE;
-    begin_operation(claim, CLAIM_WATCH)->name = *name;
-}
-
-/* ---- messages for the lock service */
-
-static void
-ask_to_yield(Claim *claim, gboolean now)
-{
-    claim->turn = now ? TURN_CLOSING : TURN_ENDING;
-    append_message(claim, CLAIM_YIELD)->now = now;
-}
-
-static void
-end_permit(Claim *claim, gboolean is_lost)
-{
-    if (claim->turn == TURN_NONE)
-        return;
-    claim->turn = TURN_NONE;
-    append_message(claim, CLAIM_REVOKED)->is_lost = is_lost;
-}
-
-/* What the lock service has held since before this connection is not protected. */
-static void
-lose_earlier(Claim *claim)
-{
-    if (!claim->is_unsettled)
-        return;
-    claim->is_unsettled = FALSE;
-    if (claim->demand.held == PERMIT_NONE)
-        return;
-    claim->demand.held = PERMIT_NONE;
-    append_message(claim, CLAIM_REVOKED)->is_lost = TRUE;
-}
-
-static void
-send_permit(Claim *claim, guint64 block)
-{
-    ClaimAction *action = append_message(claim, CLAIM_PERMIT);
-
-    action->name = claim->own;
-    action->mode = claim->own.mode;
-    action->block = block;
-    claim->block = block;
-    claim->demand.needs_tokens = FALSE;
 }
 
 static void
@@ -373,7 +44,7 @@ give_permit(Claim *claim, guint64 block, gint64 now_us)
      * has not reported any. */
     if (claim->turn == TURN_NONE && (!claim->is_demand_known || !has_demand(claim)))
         return;
-    send_permit(claim, block);
+    claim_send_permit(claim, block);
     claim->is_granted = TRUE;
     claim->turn = TURN_OPEN;
     claim->turn_ends_us = now_us + MIN_TURN_US;
@@ -391,7 +62,7 @@ give_permit(Claim *claim, guint64 block, gint64 now_us)
 static gboolean
 has_to_end(const Claim *claim)
 {
-    return claim->turn == TURN_OPEN && claim->is_list_valid && is_awaited(claim);
+    return claim->turn == TURN_OPEN && claim->is_list_valid && claim_is_awaited(claim);
 }
 
 /* Ends the turn if another host waits: first for later requests, then for all. */
@@ -399,41 +70,41 @@ static void
 step_turn(Claim *claim, gint64 now_us)
 {
     if (has_to_end(claim) && now_us >= claim->turn_ends_us) {
-        ask_to_yield(claim, FALSE);
+        claim_ask_to_yield(claim, FALSE);
         claim->turn_ends_us = now_us + claim->turn_us;
     }
     if (claim->turn == TURN_ENDING && now_us >= claim->turn_ends_us)
-        ask_to_yield(claim, TRUE);
+        claim_ask_to_yield(claim, TRUE);
 }
 
 static void
 step_without_node(Claim *claim)
 {
     if (claim->is_unsettled && !claim->is_list_valid) {
-        list(claim);
+        claim_list(claim);
         return;
     }
     if (claim->demand.want == PERMIT_NONE) {
         if (!claim->has_sent_gone && claim->demand.held == PERMIT_NONE)
-            append_message(claim, CLAIM_GONE);
+            claim_send(claim, CLAIM_GONE);
         claim->has_sent_gone = TRUE;
         return;
     }
     if (claim->is_missing)
-        begin_operation(claim, CLAIM_ENSURE);
+        claim_begin(claim, CLAIM_ENSURE);
     else if (claim->demand.has_steal && !claim->is_list_valid)
-        list(claim);
+        claim_list(claim);
     else if (claim->demand.has_steal && claim->others->len > 0)
-        steal(claim);
+        claim_steal(claim);
     else
-        create(claim);
+        claim_create(claim);
 }
 
 /* Whether a steal is not over. */
 static gboolean
 has_claims_to_end(const Claim *claim)
 {
-    g_autoptr(GArray) claims = is_stealing(claim) ? get_claims_to_end(claim) : NULL;
+    g_autoptr(GArray) claims = claim_is_stealing(claim) ? claim_get_claims_to_end(claim) : NULL;
 
     return claims != NULL && claims->len > 0;
 }
@@ -441,31 +112,31 @@ has_claims_to_end(const Claim *claim)
 static void
 step_waiting(Claim *claim)
 {
-    const ClaimName *blocker = find_nearest_blocker(claim);
+    const ClaimName *blocker = claim_find_blocker(claim);
     gboolean is_usable = !claim->is_spent && claim->own.mode >= claim->demand.want;
 
     if (blocker == NULL && (is_usable || claim->demand.held != PERMIT_NONE)) {
         if (has_claims_to_end(claim))
-            steal(claim);
+            claim_steal(claim);
         else
-            grant(claim);
+            claim_grant(claim);
         return;
     }
     if (claim->demand.has_steal) {
-        steal(claim);
+        claim_steal(claim);
         return;
     }
-    lose_earlier(claim);
+    claim_lose_earlier(claim);
     if (claim->demand.has_if_available && !claim->has_sent_busy) {
-        append_message(claim, CLAIM_BUSY);
+        claim_send(claim, CLAIM_BUSY);
         claim->has_sent_busy = TRUE;
     }
     /* A node that is not blocked and can't be used has been swapped. */
     g_assert(blocker != NULL);
     if (blocker->mode == PERMIT_SHARED && !claim->has_notified)
-        begin_operation(claim, CLAIM_NOTIFY);
+        claim_begin(claim, CLAIM_NOTIFY);
     else if (!claim->is_watching)
-        watch(claim, blocker);
+        claim_watch(claim, blocker);
 }
 
 static void
@@ -476,19 +147,19 @@ step_with_node(Claim *claim)
                            claim->own.mode == PERMIT_SHARED;
 
     if (claim->turn == TURN_NONE && !has_demand(claim))
-        delete_node(claim, &claim->own);
+        claim_delete(claim, &claim->own);
     else if (claim->turn == TURN_NONE && (claim->is_spent || is_too_weak) && !demand->has_steal)
-        swap(claim);
+        claim_swap(claim);
     else if (!claim->is_list_valid)
-        list(claim);
+        claim_list(claim);
     else if (claim->needs_proof && demand->held != PERMIT_NONE)
-        prove(claim);
-    else if (claim->turn == TURN_NONE || is_stealing(claim))
+        claim_prove(claim);
+    else if (claim->turn == TURN_NONE || claim_is_stealing(claim))
         step_waiting(claim);
     else if (demand->has_steal)
-        steal(claim);
+        claim_steal(claim);
     else if (demand->needs_tokens && claim->turn == TURN_OPEN)
-        grant(claim);
+        claim_grant(claim);
 }
 
 /* Whether a steal is wanted that has to end too many claims. */
@@ -500,7 +171,7 @@ steals_from_too_many(const Claim *claim)
     if (!claim->demand.has_steal || !claim->is_list_valid || claim->is_uncertain ||
         claim->others->len <= CLAIM_STEAL_MAX)
         return FALSE;
-    claims = get_claims_to_end(claim);
+    claims = claim_get_claims_to_end(claim);
     return claims->len > CLAIM_STEAL_MAX;
 }
 
@@ -515,11 +186,11 @@ step(Claim *claim, gint64 now_us)
 
     if (steals_from_too_many(claim))
         claim->demand.has_steal = FALSE;
-    leftover = find_leftover(claim);
+    leftover = claim_find_leftover(claim);
     if (claim->is_uncertain)
-        list(claim);
+        claim_list(claim);
     else if (leftover != NULL)
-        delete_node(claim, leftover);
+        claim_delete(claim, leftover);
     else if (claim->has_own)
         step_with_node(claim);
     else
@@ -548,8 +219,8 @@ lose_own(Claim *claim)
     claim->has_own = FALSE;
     claim->is_spent = FALSE;
     claim->is_list_valid = FALSE;
-    lose_earlier(claim);
-    end_permit(claim, FALSE);
+    claim_lose_earlier(claim);
+    claim_end_permit(claim, FALSE);
 }
 
 /* Finds out which of the nodes are this host's. */
@@ -580,7 +251,7 @@ static void
 find_next(Claim *claim)
 {
     for (guint i = 0; i < claim->others->len; i++) {
-        ClaimName other = *get_other(claim, i);
+        ClaimName other = *claim_get_other(claim, i);
 
         if (!claim->has_next || other.session != claim->session || other.turn != claim->next.turn)
             continue;
@@ -599,7 +270,7 @@ find_earlier(Claim *claim)
     gboolean is_list_valid = claim->is_list_valid;
 
     for (guint i = 0; i < claim->others->len; i++) {
-        ClaimName other = *get_other(claim, i);
+        ClaimName other = *claim_get_other(claim, i);
 
         if (other.session != claim->session ||
             (demand->session != 0 &&
@@ -626,8 +297,9 @@ take_list(Claim *claim, const ClaimResult *result, gint64 now_us)
         find_earlier(claim);
     claim->needs_proof = claim->is_unsettled && claim->demand.session == 0;
     if (!claim->has_own)
-        lose_earlier(claim);
-    else if (has_earlier_permit(claim) && claim->own.turn == claim->demand.turn && !claim->is_spent)
+        claim_lose_earlier(claim);
+    else if (claim_has_earlier_permit(claim) && claim->own.turn == claim->demand.turn &&
+             !claim->is_spent)
         give_permit(claim, claim->demand.block, now_us);
     claim->is_uncertain = FALSE;
     claim->needs_sync = FALSE;
@@ -656,7 +328,7 @@ take_refusal(Claim *claim, ClaimOutcome outcome)
     if (claim->operation == CLAIM_CREATE || claim->operation == CLAIM_ENSURE)
         claim->is_missing = TRUE;
     else if (claim->operation == CLAIM_PROVE && outcome == CLAIM_BAD_VERSION)
-        lose_earlier(claim);
+        claim_lose_earlier(claim);
     else if (outcome == CLAIM_BAD_VERSION || claim->operation == CLAIM_STEAL)
         claim->needs_sync = TRUE;
     else if (claim->operation == CLAIM_GRANT || claim->operation == CLAIM_SWAP ||
@@ -669,7 +341,7 @@ take_deletion(Claim *claim)
 {
     claim->is_list_valid = FALSE;
     for (guint i = 0; i < claim->others->len; i++)
-        if (claim_name_equal(get_other(claim, i), &claim->deleted)) {
+        if (claim_name_equal(claim_get_other(claim, i), &claim->deleted)) {
             g_array_remove_index(claim->others, i);
             return;
         }
@@ -702,7 +374,7 @@ take_success(Claim *claim, const ClaimResult *result, gint64 now_us)
         if (!claim->is_refilling)
             give_permit(claim, result->block, now_us);
         else if (claim->turn == TURN_OPEN)
-            send_permit(claim, result->block);
+            claim_send_permit(claim, result->block);
         break;
     case CLAIM_WATCH:
         break;
@@ -792,7 +464,7 @@ claim_disconnected(Claim *claim)
 void
 claim_session_ended(Claim *claim, gint64 now_us)
 {
-    end_permit(claim, TRUE);
+    claim_end_permit(claim, TRUE);
     claim->session = 0;
     claim->is_connected = FALSE;
     claim->is_busy = FALSE;
