@@ -6,10 +6,8 @@
 #include <weblocks/weblocks.h>
 
 #include <stdlib.h>
-#include <string.h>
 
-/* The service's default limit of a resource name. */
-#define NAME_BYTES_MAX 1024
+#include "common/document-name.h"
 
 /* Returns the path without symbolic links; also if the file itself doesn't exist yet. */
 static char *
@@ -54,13 +52,10 @@ get_canonical_uri(GFile *file)
 char *
 web_locks_document_name_for_file(GFile *file)
 {
-    g_autofree char *uri = NULL, *hash = NULL;
+    g_autofree char *uri = NULL;
 
     g_return_val_if_fail(G_IS_FILE(file), NULL);
 
     uri = get_canonical_uri(file);
-    if (strlen(uri) <= NAME_BYTES_MAX)
-        return g_steal_pointer(&uri);
-    hash = g_compute_checksum_for_string(G_CHECKSUM_SHA256, uri, -1);
-    return g_strconcat("sha256:", hash, NULL);
+    return document_name_from_uri(uri);
 }
