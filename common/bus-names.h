@@ -26,6 +26,11 @@
  * request there see: see service/core/private-session.h. */
 #define BUS_PRIVATE_PREFIX "private-"
 #define BUS_PUBLIC_PREFIX  "private:"
+/* The bucket of documents that a user's editors share, and the name by which a sandboxed
+ * application addresses it. The names of locks there begin with a prefix, and a hash follows. */
+#define BUS_DOCUMENTS_BUCKET      "documents"
+#define BUS_USER_DOCUMENTS_BUCKET "user:documents"
+#define BUS_DOCUMENT_PREFIX       "document:"
 /* What the names of buckets that several machines share begin with. */
 #define BUS_CLUSTER_PREFIX "cluster:"
 /* What the clientIds of other machines' locks begin with; not a unique name. */
@@ -47,6 +52,9 @@
 #define BUS_OPTION_VERSION      "version"  /* an option of OpenSocket */
 #define BUS_OPTION_CLIENT_ID    "clientId" /* an option of Break */
 #define BUS_OPTION_ID           "id"       /* an option of Break */
+#define BUS_OPTION_FILE         "file"     /* these: options of OpenDocument */
+#define BUS_OPTION_NAME         "name"
+#define BUS_OPTION_PORTAL       "portal"
 
 #define BUS_PARAMETER_VERSION    "version"
 #define BUS_PARAMETER_MAX_PACKET "maxPacket"

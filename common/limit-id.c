@@ -22,6 +22,7 @@ static const char *const names[N_LIMITS] = {
     [LIMIT_WATCHES_PER_APP] = "watchesPerApp",
     [LIMIT_WATCHES_PER_UID] = "watchesPerUid",
     [LIMIT_WATCHES_TOTAL] = "watchesTotal",
+    [LIMIT_DOCUMENTS_PER_CLIENT] = "documentsPerClient",
 };
 
 const char *

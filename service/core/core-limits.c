@@ -37,6 +37,8 @@ static const guint32 defaults[N_LIMITS] = {
     [LIMIT_WATCHES_PER_APP] = 1024,
     [LIMIT_WATCHES_PER_UID] = 4096,
     [LIMIT_WATCHES_TOTAL] = 16384,
+    /* Documents that one connection has opened and has requests for. */
+    [LIMIT_DOCUMENTS_PER_CLIENT] = 64,
 };
 
 void

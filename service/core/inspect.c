@@ -83,7 +83,9 @@ matches(const InspectFilter *filter, const LockRequest *request)
         return FALSE;
     if (filter->name != NULL && !g_str_equal(request->queue->name, filter->name))
         return FALSE;
-    return filter->prefix == NULL || g_str_has_prefix(request->queue->name, filter->prefix);
+    if (filter->prefix != NULL && !g_str_has_prefix(request->queue->name, filter->prefix))
+        return FALSE;
+    return filter->admits == NULL || filter->admits(request, filter->data);
 }
 
 gboolean

@@ -27,6 +27,8 @@ typedef struct {
     LockRequestState state; /* only if by_state */
     guint64 after; /* LockRequest.sequence of the last entry of the previous page; 0: none */
     guint32 limit; /* maximum number of entries */
+    gboolean (*admits)(const LockRequest *request, gpointer data); /* NULL for all */
+    gpointer data;
 } InspectFilter;
 
 typedef struct {

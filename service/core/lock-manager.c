@@ -111,12 +111,20 @@ lock_manager_next_token(LockManager *manager)
     return ++manager->last_token;
 }
 
-/* Whether agents of the principal can have requests there: in its own buckets, and in those that
- * have members. */
+gboolean
+lock_manager_is_of_user(const LockManager *manager, const Principal *app)
+{
+    return app->of_uid != NULL && manager->principal == app->of_uid;
+}
+
+/* Whether agents of the principal can have requests there: in its own buckets, in those that have
+ * members, and among the documents of its user. */
 static gboolean
 is_of(const LockManager *manager, const Principal *principal)
 {
-    return manager->principal == principal || principal_has_members(&manager->principal->identity);
+    return manager->principal == principal ||
+           principal_has_members(&manager->principal->identity) ||
+           lock_manager_is_of_user(manager, principal);
 }
 
 static gboolean

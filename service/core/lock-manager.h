@@ -85,6 +85,9 @@ void lock_manager_snapshot(const LockManager *manager,
                            SnapshotVisit visit,
                            gpointer data);
 
+/* Whether the bucket is that of the user of this sandboxed application: the one for documents. */
+gboolean lock_manager_is_of_user(const LockManager *manager, const Principal *app);
+
 /* Returns a new token for a grant. */
 guint64 lock_manager_next_token(LockManager *manager);
 

@@ -36,6 +36,14 @@ typedef enum {
     LOCK_RESULT_NO_ACCESS,
     /* Not from the core: the public name of a private session, for a call that needs its name. */
     LOCK_RESULT_NO_SESSION,
+    /* Not from the core: documents of the user, where they can't be opened. */
+    LOCK_RESULT_NO_DOCUMENTS,
+    /* Not from the core: the caller has not proved that it may write this document. */
+    LOCK_RESULT_NOT_PROVED,
+    /* Not from the core: it can't be determined whether it may, without waiting for a server. */
+    LOCK_RESULT_NOT_LOCAL,
+    /* Not from the core: whether it may can't be determined now. */
+    LOCK_RESULT_NOT_NOW,
     /* Not from the core: what is given as the name of another machine can't be one. */
     LOCK_RESULT_NO_HOST_NAME,
     LOCK_RESULT_NAME_RESERVED,

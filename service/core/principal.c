@@ -41,15 +41,18 @@ read_gid(const char *bucket, guint32 *out_gid)
 PrincipalIdentity
 principal_identity_of_bucket(const UserAgent *user_agent,
                              const PrincipalIdentity *caller,
-                             const char *bucket)
+                             const char **bucket)
 {
     guint32 gid;
 
-    if (read_gid(bucket, &gid))
+    if (read_gid(*bucket, &gid))
         return (PrincipalIdentity){gid, PRINCIPAL_GROUP, ""};
-    if (g_hash_table_contains(user_agent->shared_buckets, bucket))
-        return (PrincipalIdentity){PRINCIPAL_NO_UID, PRINCIPAL_CLUSTER, bucket};
-    return *caller;
+    if (g_hash_table_contains(user_agent->shared_buckets, *bucket))
+        return (PrincipalIdentity){PRINCIPAL_NO_UID, PRINCIPAL_CLUSTER, *bucket};
+    if (caller->kind == PRINCIPAL_UNSANDBOXED || !g_str_equal(*bucket, BUS_USER_DOCUMENTS_BUCKET))
+        return *caller;
+    *bucket = BUS_DOCUMENTS_BUCKET;
+    return (PrincipalIdentity){caller->uid, PRINCIPAL_UNSANDBOXED, ""};
 }
 
 /* Takes `of_uid`. */

@@ -45,11 +45,12 @@ principal_has_members(const PrincipalIdentity *identity)
 }
 
 /* The owner of the bucket that clients of `caller` address by this name: the group of a bucket
- * `group:GID`, itself if it is one of UserAgent.shared_buckets, otherwise the caller. Whether they
- * may do so is not decided here. The texts are those of the arguments. */
+ * `group:GID`, itself if it is one of UserAgent.shared_buckets, the user of a sandboxed application
+ * if it is `user:documents`, otherwise the caller. `*bucket` becomes the name that the owner has
+ * for it. Whether they may do so is not decided here. The texts are those of the arguments. */
 PrincipalIdentity principal_identity_of_bucket(const UserAgent *user_agent,
                                                const PrincipalIdentity *caller,
-                                               const char *bucket);
+                                               const char **bucket);
 
 /* ---- accounts: what is counted of a principal
  *

@@ -29,6 +29,7 @@ struct UserAgent {
     gint64 realtime_us;  /* since 1970 */
     guint64 token_clock; /* like `realtime_us`, but never goes back; tokens start from it */
     gboolean shutting_down;
+    guint64 document_key[2]; /* for documents/ and the store; not used by the core */
 
     /* There is storage for one more request with that many bytes of strings; one with more is
      * refused with LOCK_RESULT_NO_ROOM. The server sets it before each request. */

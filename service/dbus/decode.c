@@ -8,6 +8,7 @@
 #include "bus-names.h"
 #include "objects.h"
 #include "options.h"
+#include "proof.h"
 
 /* Reads the body. Returns negative errno if it cannot be read; `error` may then have the reason. */
 typedef int (*BodyReader)(sd_bus_message *message, LockCall *call, sd_bus_error *error);
@@ -87,6 +88,24 @@ read_open_socket(sd_bus_message *message, LockCall *call, sd_bus_error *error)
     return options_read_open_socket(message, &call->version, error);
 }
 
+/* The proof is here, so that no descriptor is stored with a deferred call. */
+static int
+read_open_document(sd_bus_message *message, LockCall *call, sd_bus_error *error)
+{
+    const char *name, *portal;
+    int fd = -1;
+    int r = options_read_open_document(message, &fd, &name, &portal, error);
+
+    if (r < 0)
+        return r;
+    call->is_of_portal = portal != NULL;
+    if (call->is_of_portal)
+        call->document = g_strdup(portal);
+    else
+        call->proof = proof_of_file(fd, name, &call->document);
+    return 0;
+}
+
 /* ---- the interfaces of D-Bus itself */
 
 static int
@@ -155,6 +174,7 @@ static const DecodeTableRow decode_table[] = {
     {BUS_SERVICE_INTERFACE, "Observable", "", LOCK_CALL_OBSERVABLE, NULL},
     {BUS_SERVICE_INTERFACE, "Watch", "b", LOCK_CALL_WATCH, read_watch},
     {BUS_SERVICE_INTERFACE, "OpenSocket", "a{sv}", LOCK_CALL_OPEN_SOCKET, read_open_socket},
+    {BUS_SERVICE_INTERFACE, "OpenDocument", "a{sv}", LOCK_CALL_OPEN_DOCUMENT, read_open_document},
     {BUS_SERVICE_INTERFACE, "Resync", "", LOCK_CALL_RESYNC, NULL},
     {BUS_PEER_INTERFACE, "Ping", "", LOCK_CALL_PING, NULL},
     {BUS_PEER_INTERFACE, "GetMachineId", "", LOCK_CALL_MACHINE_ID, NULL},

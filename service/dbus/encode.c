@@ -8,6 +8,7 @@
 #include "bus-names.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
+#include "opened.h"
 #include "principal.h"
 
 static Bus *
@@ -100,6 +101,15 @@ static const struct {
                                "the caller is not permitted to use this bucket"},
     [LOCK_RESULT_NO_SESSION] = {BUS_ERROR_SECURITY,
                                 "a private session can only be joined by its name"},
+    [LOCK_RESULT_NO_DOCUMENTS] =
+        {BUS_ERROR_NOT_SUPPORTED,
+         "documents of the user are for sandboxed applications, on the session bus"},
+    [LOCK_RESULT_NOT_PROVED] = {BUS_ERROR_SECURITY,
+                                "this does not prove that the caller may write the document"},
+    [LOCK_RESULT_NOT_LOCAL] = {BUS_ERROR_NOT_SUPPORTED,
+                               "the service cannot look at this document without waiting"},
+    [LOCK_RESULT_NOT_NOW] = {BUS_ERROR_UNAVAILABLE,
+                             "the document portal does not reply, or resources are short"},
     [LOCK_RESULT_NO_HOST_NAME] =
         {BUS_ERROR_INVALID_ARGS, "option 'clientId' must have the name of a machine after 'host:'"},
     [LOCK_RESULT_NAME_RESERVED] = {BUS_ERROR_NOT_SUPPORTED,
@@ -232,8 +242,19 @@ new_signal(Client *client, const char *path, const char *member)
 static char *
 get_path(const Client *client, const LockManager *manager, const char *bucket)
 {
+    if (lock_manager_is_of_user(manager, client->agent->principal))
+        return bucket_path_encode(BUS_USER_DOCUMENTS_BUCKET);
     return bucket_path_encode_for(&client->agent->principal->identity,
                                   &manager->principal->identity, bucket);
+}
+
+/* Returns the name by which the client has the lock, owned; NULL: it is the lock's own. */
+static char *
+make_name(const Client *client, const LockQueue *queue)
+{
+    return lock_manager_is_of_user(queue->manager, client->agent->principal)
+               ? opened_make_name(&client->server->user_agent, queue->name)
+               : NULL;
 }
 
 void
@@ -244,31 +265,37 @@ encode_effect(Client *client, const Effect *effect, const char *bucket)
     const char *mode = lock_mode_to_string(request->mode);
     const char *client_id = request->agent->client_id;
     g_autofree char *path = get_path(client, queue->manager, bucket);
+    g_autofree char *made = make_name(client, queue);
+    const char *name = made != NULL ? made : queue->name;
     sd_bus_message *signal;
     int r;
 
     if (effect->kind == EFFECT_WAITING) {
         signal = new_signal(client, path, "Waiting");
-        r = sd_bus_message_append(signal, "tsss", request->id, queue->name, mode, client_id);
+        r = sd_bus_message_append(signal, "tsss", request->id, name, mode, client_id);
     } else if (effect->kind == EFFECT_GRANTED) {
         signal = new_signal(client, path, "Granted");
-        r = sd_bus_message_append(signal, "tssst", request->id, queue->name, mode, client_id,
+        r = sd_bus_message_append(signal, "tssst", request->id, name, mode, client_id,
                                   request->token);
     } else {
         signal = new_signal(client, path, "Released");
-        r = append_released(signal, request->id, queue->name, request->mode, client_id,
+        r = append_released(signal, request->id, name, request->mode, client_id,
                             reasons[effect->kind]);
     }
     g_assert(r >= 0);
-    bus_send(client, signal, strlen(queue->name) + strlen(path));
+    bus_send(client, signal, strlen(name) + strlen(path));
 }
 
 void
 encode_lost(Client *client, const char *bucket, guint64 id, const char *name, LockMode mode)
 {
     g_autofree char *path = bucket_path_encode(bucket);
+    g_autofree char *made = g_str_equal(bucket, BUS_USER_DOCUMENTS_BUCKET)
+                                ? opened_make_name(&client->server->user_agent, name)
+                                : NULL;
     sd_bus_message *signal = new_signal(client, path, "Released");
-    int r = append_released(signal, id, name, mode, client->unique_name, BUS_REASON_LOST);
+    int r = append_released(signal, id, made != NULL ? made : name, mode, client->unique_name,
+                            BUS_REASON_LOST);
 
     g_assert(r >= 0);
     bus_send(client, signal, strlen(name) + strlen(bucket));

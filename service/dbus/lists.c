@@ -10,6 +10,7 @@
 #include "lock-manager.h"
 #include "lock-queue.h"
 #include "objects.h"
+#include "opened.h"
 #include "principal.h"
 #include "user-agent.h"
 
@@ -26,8 +27,10 @@
  * is kept here. */
 typedef struct {
     sd_bus_message *message;
+    const Server *server;
     const Agent *caller;
     gint64 now_us;
+    GHashTable *opened; /* of the documents of the user: see opened_get_all(); otherwise NULL */
     int r;
     gsize n_bytes; /* of the strings in it, approximately */
 } Writer;
@@ -86,6 +89,26 @@ append_query(Writer *writer, const LockManager *manager)
         append_lock_infos(writer, manager, LOCK_REQUEST_PENDING);
 }
 
+/* Whether the caller may see all of the request: of the documents of its user it sees that of its
+ * own application only. */
+static gboolean
+is_shown(const Writer *writer, const LockRequest *request)
+{
+    return writer->opened == NULL || request->agent->principal == writer->caller->principal;
+}
+
+static gboolean
+is_client_shown(const Writer *writer, const char *client_id)
+{
+    const Client *client;
+
+    if (writer->opened == NULL)
+        return TRUE;
+    client = server_find_client(writer->server, client_id);
+    return client != NULL && client->agent != NULL &&
+           client->agent->principal == writer->caller->principal;
+}
+
 static void
 append_blocked_by(Writer *writer, const InspectEntry *entry)
 {
@@ -94,7 +117,8 @@ append_blocked_by(Writer *writer, const InspectEntry *entry)
     note(writer, sd_bus_message_open_container(writer->message, 'v', "as"));
     note(writer, sd_bus_message_open_container(writer->message, 'a', "s"));
     for (guint i = 0; i < entry->n_blocked_by; i++)
-        append_string(writer, entry->blocked_by[i]);
+        if (is_shown(writer, entry->request) && is_client_shown(writer, entry->blocked_by[i]))
+            append_string(writer, entry->blocked_by[i]);
     note(writer, sd_bus_message_close_container(writer->message));
     note(writer, sd_bus_message_close_container(writer->message));
     note(writer, sd_bus_message_close_container(writer->message));
@@ -106,26 +130,33 @@ append_entry(const InspectEntry *entry, gpointer data)
     Writer *writer = data;
     const LockRequest *request = entry->request;
     const PrincipalIdentity *identity = &request->agent->principal->identity;
-    gboolean held = request->state == LOCK_REQUEST_HELD;
+    const gboolean held = request->state == LOCK_REQUEST_HELD, is_full = is_shown(writer, request);
+    const guint64 none = 0;
+    const char *name = request->queue->name;
 
+    if (writer->opened != NULL)
+        name = g_hash_table_lookup(writer->opened, name);
     if (writer->r < 0)
         return;
     note(writer, sd_bus_message_open_container(writer->message, 'a', "{sv}"));
     note(writer,
-         sd_bus_message_append(
-             writer->message, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "id",
-             "t", request->id, "name", "s", request->queue->name, "mode", "s",
-             lock_mode_to_string(request->mode), "state", "s",
-             held ? BUS_STATE_HELD : BUS_STATE_PENDING, "clientId", "s", request->agent->client_id,
-             "token", "t", request->token, "why", "s", request->why != NULL ? request->why : "",
-             "age", "t", (guint64)(writer->now_us - request->since_us) / 1000, "pid", "u",
-             request->agent->pid, "process", "s", request->agent->process_name, "app", "s",
-             identity->app_id, "uid", "u", identity->uid, "position", "u", entry->position,
-             "cursor", "t", request->sequence, "key", "t",
-             request->agent == writer->caller ? request->key : 0));
+         sd_bus_message_append(writer->message,
+                               "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "id",
+                               "t", is_full ? request->id : none, "name", "s", name, "mode", "s",
+                               lock_mode_to_string(request->mode), "state", "s",
+                               held ? BUS_STATE_HELD : BUS_STATE_PENDING, "clientId", "s",
+                               is_full ? request->agent->client_id : "", "token", "t",
+                               is_full ? request->token : none, "why", "s",
+                               is_full && request->why != NULL ? request->why : "", "age", "t",
+                               (guint64)(writer->now_us - request->since_us) / 1000, "pid", "u",
+                               is_full ? request->agent->pid : 0, "process", "s",
+                               is_full ? request->agent->process_name : "", "app", "s",
+                               is_full ? identity->app_id : "", "uid", "u", identity->uid,
+                               "position", "u", entry->position, "cursor", "t", request->sequence,
+                               "key", "t", request->agent == writer->caller ? request->key : 0));
     append_blocked_by(writer, entry);
     note(writer, sd_bus_message_close_container(writer->message));
-    writer->n_bytes += ENTRY_BYTES + strlen(request->queue->name);
+    writer->n_bytes += ENTRY_BYTES + strlen(name);
 }
 
 /* What is known of another host: its claim, not its requests. All keys are present. */
@@ -173,6 +204,43 @@ append_inspect(
         return;
     note(writer, sd_bus_message_close_container(writer->message));
     note(writer, sd_bus_message_append(writer->message, "b", more));
+}
+
+/* ---- documents of the user */
+
+typedef struct {
+    const Writer *writer;
+    const InspectFilter *filter; /* as the client has sent it */
+} DocumentFilter;
+
+/* A filter must not reveal more than the entries do. */
+static gboolean
+admits_document(const LockRequest *request, gpointer data)
+{
+    const DocumentFilter *self = data;
+    const InspectFilter *filter = self->filter;
+    const char *name = g_hash_table_lookup(self->writer->opened, request->queue->name);
+
+    return name != NULL &&
+           (is_shown(self->writer, request) || (filter->client_id == NULL && !filter->by_id)) &&
+           (filter->name == NULL || g_str_equal(name, filter->name)) &&
+           (filter->prefix == NULL || g_str_has_prefix(name, filter->prefix));
+}
+
+/* What the caller sees of the documents that it has opened. */
+static void
+append_documents(Writer *writer, const Client *client, LockManager *manager, const LockCall *call)
+{
+    g_autoptr(GHashTable) opened = opened_get_all(client);
+    DocumentFilter documents = {writer, &call->filter};
+    InspectFilter filter = call->filter;
+
+    filter.name = filter.prefix = NULL;
+    filter.admits = admits_document;
+    filter.data = &documents;
+    writer->opened = opened;
+    append_inspect(writer, manager, &filter, NULL, 0);
+    writer->opened = NULL;
 }
 
 /* ---- buckets */
@@ -307,15 +375,23 @@ append_observable(Writer *writer, const Client *client)
 static void
 append_live_request(Writer *writer, const LockRequest *request)
 {
+    const LockManager *manager = request->queue->manager;
+    const Principal *principal = request->agent->principal;
+    const char *bucket = manager->bucket, *name = request->queue->name;
+    g_autofree char *made = NULL;
     gint64 left_ms = 0;
 
+    if (lock_manager_is_of_user(manager, principal)) {
+        bucket = BUS_USER_DOCUMENTS_BUCKET;
+        made = opened_make_name(principal->user_agent, name);
+        name = made;
+    }
     if (request->deadline_ms != 0) /* a value of 0 would mean no time-out */
         left_ms = CLAMP(request->deadline_ms - writer->now_us / 1000, 1, G_MAXUINT32);
-    note(writer, sd_bus_message_append(writer->message, "(sttsstt)",
-                                       request->queue->manager->bucket, request->id, request->key,
-                                       request->queue->name, lock_mode_to_string(request->mode),
+    note(writer, sd_bus_message_append(writer->message, "(sttsstt)", bucket, request->id,
+                                       request->key, name, lock_mode_to_string(request->mode),
                                        request->token, (guint64)left_ms));
-    writer->n_bytes += strlen(request->queue->name) + strlen(request->queue->manager->bucket) + 64;
+    writer->n_bytes += strlen(name) + strlen(bucket) + 64;
 }
 
 static void
@@ -339,10 +415,11 @@ append_list(Writer *writer,
             GVariant *rows)
 {
     if (call->kind == LOCK_CALL_QUERY) {
-        append_query(writer, target_find_manager(target, call->bucket));
+        append_query(writer, target_find_manager(target));
+    } else if (call->kind == LOCK_CALL_INSPECT && target->bucket != call->bucket) {
+        append_documents(writer, client, target_find_manager(target), call);
     } else if (call->kind == LOCK_CALL_INSPECT) {
-        append_inspect(writer, target_find_manager(target, call->bucket), &call->filter, rows,
-                       target->owner.uid);
+        append_inspect(writer, target_find_manager(target), &call->filter, rows, target->owner.uid);
     } else if (call->kind == LOCK_CALL_BUCKETS) {
         append_buckets(writer, client);
     } else if (call->kind == LOCK_CALL_TREE) {
@@ -360,6 +437,7 @@ lists_send(Client *client, const LockCall *call, const Target *target, GVariant 
 {
     Writer writer = {
         .message = encode_new_reply(client, call),
+        .server = client->server,
         .caller = client->agent,
         .now_us = client->server->user_agent.now_us,
     };

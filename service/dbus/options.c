@@ -4,8 +4,12 @@
 #include "options.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <string.h>
 
 #include "bus-names.h"
+#include "portal.h"
+#include "proof.h"
 
 #define INSPECT_LIMIT_DEFAULT 100
 
@@ -14,8 +18,8 @@
 
 typedef struct {
     const char *key;
-    char type;   /* the D-Bus type of the value: s, b, u or t */
-    void *value; /* a const char *, gboolean, guint32 or guint64, which is set if it is given */
+    char type;          /* the D-Bus type of the value: s, b, u, t or h */
+    void *value;        /* a const char *, gboolean, guint32, guint64 or int, set if it is given */
     gboolean *is_given; /* NULL, or set to TRUE then */
 } Option;
 
@@ -181,6 +185,43 @@ options_read_break(sd_bus_message *message, InspectFilter *out_filter, sd_bus_er
     /* Ids are a client's own: without the client it would be a lock of anybody. */
     if (out_filter->by_id && out_filter->client_id == NULL)
         return refuse_key(error, BUS_OPTION_ID, "goes with 'clientId' only");
+    return 0;
+}
+
+static gboolean
+is_name_of_file(const char *name)
+{
+    return name[0] != '\0' && strchr(name, '/') == NULL && strlen(name) <= NAME_MAX &&
+           !g_str_equal(name, ".") && !g_str_equal(name, "..");
+}
+
+int
+options_read_open_document(sd_bus_message *message,
+                           int *out_fd,
+                           const char **out_name,
+                           const char **out_portal,
+                           sd_bus_error *error)
+{
+    gboolean is_file = FALSE;
+    const Option options[] = {
+        {BUS_OPTION_FILE, 'h', out_fd, &is_file},
+        {BUS_OPTION_NAME, 's', out_name, NULL},
+        {BUS_OPTION_PORTAL, 's', out_portal, NULL},
+    };
+    int r;
+
+    *out_name = *out_portal = NULL;
+    r = read_dictionary(message, options, G_N_ELEMENTS(options), error);
+    if (r < 0)
+        return r;
+    if (is_file == (*out_portal != NULL))
+        return refuse_key(error, BUS_OPTION_FILE, "or 'portal' must be given, and not both");
+    if (is_file && !proof_is_path(*out_fd))
+        return refuse_key(error, BUS_OPTION_FILE, "must be opened with O_PATH");
+    if (*out_name != NULL && (!is_file || !is_name_of_file(*out_name)))
+        return refuse_key(error, BUS_OPTION_NAME, "must be one of a directory in 'file'");
+    if (*out_portal != NULL && !portal_can_have(*out_portal))
+        return refuse_key(error, BUS_OPTION_PORTAL, "must be 'ID/NAME' or 'ID/NAME/REST'");
     return 0;
 }
 

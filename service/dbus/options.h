@@ -26,5 +26,13 @@ int options_read_inspect(sd_bus_message *message, InspectFilter *out_filter, sd_
 /* The options of Break, which become a filter of locks; its name is not set. */
 int options_read_break(sd_bus_message *message, InspectFilter *out_filter, sd_bus_error *error);
 
+/* Reads the options of OpenDocument: a descriptor of the message, or what the portal has (NULL: it
+ * is a descriptor). `*out_name` may be NULL. */
+int options_read_open_document(sd_bus_message *message,
+                               int *out_fd,
+                               const char **out_name,
+                               const char **out_portal,
+                               sd_bus_error *error);
+
 /* Reads the options of OpenSocket. */
 int options_read_open_socket(sd_bus_message *message, guint32 *out_version, sd_bus_error *error);

@@ -20,6 +20,7 @@ mount_point_clear(MountPoint *point)
 {
     g_clear_pointer(&point->device, g_free);
     g_clear_pointer(&point->directory, g_free);
+    g_clear_pointer(&point->type, g_free);
 }
 
 /* Whether the type is "fuse", "fuseblk", "fuse.sshfs" or similar. */
@@ -51,6 +52,7 @@ read_line(char *line, Field key, const char *value, MountPoint *point)
     point->n++;
     point->device = g_strdup(fields[FIELD_DEVICE]);
     point->directory = g_strdup(fields[FIELD_DIRECTORY]);
+    point->type = g_strdup(type);
     point->may_hang |= is_served_by_process(type);
     return TRUE;
 }

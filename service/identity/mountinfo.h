@@ -16,6 +16,7 @@ typedef struct {
     guint n;           /* number of mounts there; the following describe the last one */
     char *device;      /* MAJOR:MINOR of the file system */
     char *directory;   /* the directory of the file system that is mounted */
+    char *type;        /* of the file system */
     gboolean may_hang; /* one of the mounts is FUSE: its process may not answer */
 } MountPoint;
 

@@ -7,6 +7,7 @@
 #include "cluster.h"
 #include "credentials.h"
 #include "encode.h"
+#include "opened.h"
 #include "operations.h"
 #include "packet-socket.h"
 #include "state.h"
@@ -204,6 +205,7 @@ admission_restore_client(Server *server, Agent *agent)
     Client *client = admission_get_client(server, agent->client_id);
 
     client_set_agent(client, agent_ref(agent));
+    opened_restore(client);
     if (needs_groups(server))
         begin_identification(client);
 }
@@ -214,6 +216,7 @@ admission_free_client(Client *client)
     end_identification(client);
     watches_remove_client(client);
     packet_socket_close(client, 0);
+    opened_clear(client);
     client->server->n_floods -= client->is_flood ? 1 : 0;
     g_clear_pointer(&client->flow, flow_control_free);
 }

@@ -8,6 +8,7 @@
 #include "bus-names.h"
 #include "cluster-calls.h"
 #include "descriptors.h"
+#include "document-calls.h"
 #include "encode.h"
 #include "lists.h"
 #include "lock-manager.h"
@@ -32,7 +33,8 @@ set_watch(Client *client, const LockCall *call, const Target *target)
     g_autoptr(LockManager) manager = NULL;
 
     if (call->bucket != NULL)
-        manager = user_agent_get_manager(&client->server->user_agent, &target->owner, call->bucket);
+        manager =
+            user_agent_get_manager(&client->server->user_agent, &target->owner, target->bucket);
     return watches_set(client, manager, call->enable);
 }
 
@@ -50,7 +52,7 @@ watch(Client *client, const LockCall *call, const Target *target)
 static void
 break_locks(Client *client, const LockCall *call, const Target *target)
 {
-    LockManager *manager = target_find_manager(target, call->bucket);
+    LockManager *manager = target_find_manager(target);
     LockReply reply = {lock_name_check(call->name, &client->server->user_agent.limits)};
     ClusterAsk ask = CLUSTER_ASK_NONE;
 
@@ -200,6 +202,9 @@ bus_calls_serve(Client *client, const LockCall *call)
         break;
     case LOCK_CALL_OPEN_SOCKET:
         open_socket(client, call);
+        break;
+    case LOCK_CALL_OPEN_DOCUMENT:
+        document_calls_open(client, call);
         break;
     case LOCK_CALL_PING:
     case LOCK_CALL_MACHINE_ID:

@@ -46,7 +46,7 @@ typedef struct {
 static gboolean
 has_queue(const LockCall *call, const Target *target)
 {
-    const LockManager *manager = target_find_manager(target, call->bucket);
+    const LockManager *manager = target_find_manager(target);
 
     return manager != NULL && g_hash_table_contains(manager->queues, call->name);
 }

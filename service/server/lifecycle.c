@@ -8,6 +8,7 @@
 #include "admission.h"
 #include "bus.h"
 #include "cluster-calls.h"
+#include "document-calls.h"
 #include "operations.h"
 #include "scheduler.h"
 #include "watches.h"
@@ -195,6 +196,7 @@ lifecycle_stop(Server *server)
     server->stop_deadline_id = g_timeout_add(STOP_TIMEOUT_MS, on_stop_deadline, server);
     g_clear_handle_id(&server->idle_id, g_source_remove);
     cluster_calls_finish_all(server);
+    document_calls_finish_all(server);
     if (server->state == NULL)
         lose_everything(server);
 }

@@ -128,12 +128,12 @@ request(Client *client, const Channel *channel, const LockCall *call, const Targ
     if (reply.result == LOCK_RESULT_OK) {
         if (server->state != NULL)
             state_reserve(server->state,
-                          lock_text_bytes(call->bucket, call->name, call->options.why));
+                          lock_text_bytes(target->bucket, target->name, call->options.why));
         manager = channel == &socket_channel
-                      ? packet_socket_get_manager(client, target, call->bucket)
-                      : user_agent_get_manager(&server->user_agent, &target->owner, call->bucket);
+                      ? packet_socket_get_manager(client, target)
+                      : user_agent_get_manager(&server->user_agent, &target->owner, target->bucket);
         reply.result =
-            lock_manager_request(manager, client->agent, call->name, &call->options, &live);
+            lock_manager_request(manager, client->agent, target->name, &call->options, &live);
         reply.request = live;
     }
     notify_reply(client, channel, call, &reply);
@@ -163,7 +163,7 @@ find_request(const Client *client, const LockCall *call, const Target *target)
             found.id = live->id;
         }
     } else {
-        found.manager = target_find_manager(target, call->bucket);
+        found.manager = target_find_manager(target);
     }
     return found;
 }

@@ -3,12 +3,15 @@
 
 #include "server.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "admission.h"
 #include "bus-source.h"
 #include "cluster-calls.h"
 #include "cluster.h"
+#include "document-calls.h"
 #include "intake.h"
 #include "lifecycle.h"
 #include "name-owner-changes.h"
@@ -67,6 +70,17 @@ server_start(Server *server)
 
 /* ---- */
 
+/* A restored state has another one. */
+static void
+choose_document_key(Server *server)
+{
+    guint64 *key = server->user_agent.document_key;
+    const gsize size = sizeof server->user_agent.document_key;
+
+    if (getrandom(key, size, 0) != (gssize)size)
+        g_error("getrandom() failed: %s", g_strerror(errno));
+}
+
 Server *
 server_new(sd_bus *bus, const Limits *limits, const ServerOptions *options)
 {
@@ -81,6 +95,8 @@ server_new(sd_bus *bus, const Limits *limits, const ServerOptions *options)
     server->sockets = packet_sockets_new(server);
     server->idle_exit_us = (gint64)(options->idle_exit_secs * G_USEC_PER_SEC);
     server->ownership = ownership_new(options->replace, options->state_directory);
+    document_calls_init(server);
+    choose_document_key(server);
     scheduler_start(server);
     return server;
 }
@@ -112,6 +128,7 @@ server_free(Server *server)
     sleep_free(server);
     end_requests(server);
     cluster_calls_fini(server);
+    document_calls_fini(server);
     server_fini(server);
     packet_sockets_free(server->sockets);
     bus_fini(server->bus);

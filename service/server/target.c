@@ -5,6 +5,7 @@
 
 #include "cluster-calls.h"
 #include "lock-manager.h"
+#include "opened.h"
 
 static gboolean
 is_lock_operation(const LockCall *call)
@@ -65,21 +66,41 @@ check_group(const Client *client, const LockCall *call, const Target *target)
         return LOCK_RESULT_NO_ACCESS;
     if (!needs_right(client, call))
         return LOCK_RESULT_OK;
-    manager = target_find_manager(target, call->bucket);
+    manager = target_find_manager(target);
     return manager != NULL && lock_manager_concerns_others(manager, call->name, caller->uid)
                ? LOCK_RESULT_OF_OTHERS
                : LOCK_RESULT_OK;
+}
+
+/* The name is replaced by that of the lock. */
+static LockResult
+check_documents(const Client *client, const LockCall *call, Target *target)
+{
+    if (client->server->serves_groups || call->owner.is_other ||
+        client->agent->principal->identity.kind == PRINCIPAL_UNSANDBOXED)
+        return LOCK_RESULT_NO_DOCUMENTS;
+    if (call->kind == LOCK_CALL_RELEASE || call->kind == LOCK_CALL_ABORT ||
+        call->kind == LOCK_CALL_INSPECT)
+        return LOCK_RESULT_OK;
+    if (call->kind != LOCK_CALL_REQUEST || call->options.steal || call->name == NULL)
+        return LOCK_RESULT_NO_ACCESS;
+    target->name = opened_find(client, call->name);
+    return target->name != NULL ? LOCK_RESULT_OK : LOCK_RESULT_NO_ACCESS;
 }
 
 Target
 target_resolve_other(const Client *client, const LockCall *call)
 {
     const PrincipalIdentity *caller = &client->agent->principal->identity;
-    Target target = {LOCK_RESULT_OK, .owner = call->owner.identity};
+    Target target = {
+        .owner = call->owner.identity,
+        .bucket = call->bucket,
+        .name = call->name,
+    };
 
     if (!call->owner.is_other)
         target.owner =
-            principal_identity_of_bucket(&client->server->user_agent, caller, call->bucket);
+            principal_identity_of_bucket(&client->server->user_agent, caller, &target.bucket);
     else if (!call->owner.has_uid)
         target.owner.uid = caller->uid;
     target.principal = principal_find(&client->server->user_agent, &target.owner);
@@ -90,6 +111,8 @@ target_resolve_other(const Client *client, const LockCall *call)
         target.result = LOCK_RESULT_NO_SESSION;
     if (target.result == LOCK_RESULT_OK && g_str_has_prefix(call->bucket, BUS_GROUP_PREFIX))
         target.result = check_group(client, call, &target);
+    if (target.result == LOCK_RESULT_OK && g_str_equal(call->bucket, BUS_USER_DOCUMENTS_BUCKET))
+        target.result = check_documents(client, call, &target);
     if (target.result == LOCK_RESULT_OK && lock_call_is_clustered(call))
         target.result = cluster_calls_check(client, call, &target);
     /* Whose locks those of other hosts are is not known here. */

@@ -60,6 +60,7 @@ server_add_client(Server *server, const char *unique_name, const Channel *channe
     client->channel = client->default_channel = channel;
     g_queue_init(&client->deferred);
     g_queue_init(&client->watches);
+    g_queue_init(&client->documents);
     g_hash_table_insert(server->clients, client->unique_name, client);
     return client;
 }
@@ -153,13 +154,13 @@ server_find_greatest(const Server *server)
 /* ---- whose bucket a call is about */
 
 LockManager *
-target_find_manager(const Target *target, const char *bucket)
+target_find_manager(const Target *target)
 {
     if (target->principal == NULL)
         return NULL;
-    return g_str_has_prefix(bucket, BUS_PUBLIC_PREFIX)
-               ? lock_manager_find_session(target->principal, bucket)
-               : lock_manager_find(target->principal, bucket);
+    return g_str_has_prefix(target->bucket, BUS_PUBLIC_PREFIX)
+               ? lock_manager_find_session(target->principal, target->bucket)
+               : lock_manager_find(target->principal, target->bucket);
 }
 
 gboolean

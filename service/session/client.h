@@ -52,7 +52,7 @@ struct Server {
     gsize n_bytes_deferred; /* of the deferred calls of all clients */
     guint n_unidentified;   /* number of clients that are being identified */
     guint n_floods;         /* number of clients that are treated as flooding */
-    gboolean serves_groups; /* it is on the system bus: groups have buckets */
+    gboolean serves_groups; /* it is on the system bus: groups have buckets, documents none */
     gboolean verbose;       /* log each call */
 
     /* The other parts are owned by server/server.c, which creates and frees them. */
@@ -63,6 +63,7 @@ struct Server {
     State *state;                        /* of state/state.c: the stored state; NULL: none */
     Ownership *ownership;                /* these: of server/ */
     GPtrArray *cluster_calls;            /* of server/cluster-calls.c; NULL if `cluster` is */
+    GPtrArray *portal_calls;             /* of server/document-calls.c */
     Sleep *sleep;                        /* NULL if `cluster` is */
     GSource *scheduler;                  /* see scheduler.h */
     GSource *bus_source;
@@ -88,6 +89,7 @@ struct Client {
 
     Admission *admission; /* of server/admission.c */
     GQueue watches;       /* of server/watches.c: Watch, by Watch.in_client */
+    GQueue documents;     /* of documents/documents.c: OpenDocument, the oldest first */
     FlowControl *flow;    /* of dbus/flow-control.c */
     PacketSocket *socket; /* of socket/packet-socket.c; NULL: none is open */
 };
@@ -134,10 +136,12 @@ typedef struct {
     LockResult result; /* LOCK_RESULT_OK, or why the call is refused */
     PrincipalIdentity owner;
     Principal *principal; /* of the owner, borrowed; NULL: it has no bucket in use */
+    const char *bucket;   /* the owner's name of it, as long as the call; NULL: of no bucket */
+    const char *name;     /* of the lock there; NULL: the call has none */
 } Target;
 
 /* Returns the manager of the bucket, borrowed, or NULL if it is neither in use nor watched. */
-LockManager *target_find_manager(const Target *target, const char *bucket);
+LockManager *target_find_manager(const Target *target);
 
 /* Whether the client may use the buckets of a group: a member, or uid 0, in no sandbox. */
 gboolean client_is_member(const Client *client, guint32 gid);

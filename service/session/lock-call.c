@@ -37,6 +37,7 @@ lock_call_get_name(const LockCall *call)
         [LOCK_CALL_OBSERVABLE] = "Observable",
         [LOCK_CALL_RESYNC] = "Resync",
         [LOCK_CALL_OPEN_SOCKET] = "OpenSocket",
+        [LOCK_CALL_OPEN_DOCUMENT] = "OpenDocument",
         [LOCK_CALL_PING] = "Ping",
         [LOCK_CALL_MACHINE_ID] = "GetMachineId",
         [LOCK_CALL_INTROSPECT] = "Introspect",
@@ -98,7 +99,9 @@ lock_call_copy(const LockCall *call, const Limits *limits)
     }
     *copy = with_texts;
     copy->refusal_text = g_strdup(call->refusal_text);
-    copy->n_bytes = n_bytes + (call->refusal_text != NULL ? strlen(call->refusal_text) : 0);
+    copy->document = g_strdup(call->document);
+    copy->n_bytes = n_bytes + (call->refusal_text != NULL ? strlen(call->refusal_text) : 0) +
+                    (call->document != NULL ? strlen(call->document) : 0);
     return copy;
 }
 
@@ -113,4 +116,5 @@ void
 lock_call_clear(LockCall *call)
 {
     g_clear_pointer(&call->refusal_text, g_free);
+    g_clear_pointer(&call->document, g_free);
 }

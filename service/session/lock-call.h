@@ -40,6 +40,7 @@ typedef enum {
     LOCK_CALL_OBSERVABLE,
     LOCK_CALL_RESYNC,
     LOCK_CALL_OPEN_SOCKET,
+    LOCK_CALL_OPEN_DOCUMENT,
     /* Of the interfaces of D-Bus itself, and calls of nothing, which are all refused. From here on
      * they concern no agent: lock_call_needs_agent(). */
     LOCK_CALL_PING,
@@ -71,6 +72,12 @@ typedef struct LockCall {
     InspectFilter filter; /* of INSPECT and BREAK */
     guint32 version;      /* of OPEN_SOCKET */
     guint item;           /* of INTROSPECT, GET and GET_ALL: see dbus/objects.h */
+
+    /* Of OPEN_DOCUMENT: what the caller's descriptor proves, and the name of the lock; or what the
+     * document portal has to be asked for. */
+    LockResult proof;
+    gboolean is_of_portal;
+    char *document; /* owned; NULL: nothing is proved */
 
     /* The D-Bus error for the reply if the call could not be decoded; otherwise NULL. */
     const char *refusal_name; /* static */

@@ -167,6 +167,10 @@ static const PacketError errors[LOCK_RESULT_LIMIT] = {
     [LOCK_RESULT_NO_CLUSTER] = PACKET_ERROR_NOT_SUPPORTED,
     [LOCK_RESULT_NO_ACCESS] = PACKET_ERROR_SECURITY,
     [LOCK_RESULT_NO_SESSION] = PACKET_ERROR_SECURITY,
+    [LOCK_RESULT_NO_DOCUMENTS] = PACKET_ERROR_NOT_SUPPORTED,
+    [LOCK_RESULT_NOT_PROVED] = PACKET_ERROR_SECURITY,
+    [LOCK_RESULT_NOT_LOCAL] = PACKET_ERROR_NOT_SUPPORTED,
+    [LOCK_RESULT_NOT_NOW] = PACKET_ERROR_INVALID_STATE,
     [LOCK_RESULT_NO_HOST_NAME] = PACKET_ERROR_INVALID_ARGS,
     [LOCK_RESULT_NAME_RESERVED] = PACKET_ERROR_NOT_SUPPORTED,
     [LOCK_RESULT_STEAL_IF_AVAILABLE] = PACKET_ERROR_NOT_SUPPORTED,
@@ -466,15 +470,16 @@ packet_socket_read(Client *client, LockCall *out_call)
 }
 
 LockManager *
-packet_socket_get_manager(Client *client, const Target *target, const char *bucket)
+packet_socket_get_manager(Client *client, const Target *target)
 {
     PacketSocket *self = client->socket;
 
     if (self->manager == NULL || self->manager->principal != target->principal ||
-        !g_str_equal(self->manager->bucket, bucket)) {
+        !g_str_equal(self->manager->bucket, target->bucket)) {
         LockManager *before = self->manager;
 
-        self->manager = user_agent_get_manager(&client->server->user_agent, &target->owner, bucket);
+        self->manager =
+            user_agent_get_manager(&client->server->user_agent, &target->owner, target->bucket);
         g_clear_pointer(&before, lock_manager_unref);
     }
     return lock_manager_ref(self->manager);

@@ -75,7 +75,7 @@ PacketRead packet_socket_read(Client *client, LockCall *out_call);
 /* Gets the manager of a bucket for a call on the client's socket. Returns a new reference. The
  * socket keeps another one to the bucket that it used last, so that the next request there needs no
  * lookup, and a bucket that becomes empty is not freed and created again for each request. */
-LockManager *packet_socket_get_manager(Client *client, const Target *target, const char *bucket);
+LockManager *packet_socket_get_manager(Client *client, const Target *target);
 
 /* Stops reading the client's socket in this turn: stores the unserved rest of the received packet,
  * which is served after those of all other sockets. */

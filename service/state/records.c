@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "bus-names.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
 
@@ -37,7 +38,10 @@ typedef struct {
 G_STATIC_ASSERT(sizeof(Record) == 24);
 G_STATIC_ASSERT(sizeof(AgentRecord) == 48);
 G_STATIC_ASSERT(sizeof(RequestRecord) == 80);
-G_STATIC_ASSERT(sizeof(RequestRecord) + 3 + 7 <= RECORD_REQUEST_BYTES);
+/* The name of a bucket may be longer than the one that is charged. */
+G_STATIC_ASSERT(sizeof(RequestRecord) + 3 + 7 + sizeof BUS_USER_DOCUMENTS_BUCKET -
+                    sizeof BUS_DOCUMENTS_BUCKET <=
+                RECORD_REQUEST_BYTES);
 
 static gsize
 round_up(gsize size)
@@ -46,6 +50,16 @@ round_up(gsize size)
 }
 
 /* ---- writing */
+
+/* As its agent addresses it. */
+static const char *
+get_bucket(const LockRequest *request)
+{
+    const LockManager *manager = request->queue->manager;
+
+    return lock_manager_is_of_user(manager, request->agent->principal) ? BUS_USER_DOCUMENTS_BUCKET
+                                                                       : manager->bucket;
+}
 
 /* Makes room for a record, which may have zeros behind its last string, and returns it. */
 static guint8 *
@@ -103,7 +117,7 @@ record_put_agent(GByteArray *frame, const Agent *agent)
 void
 record_put_request(GByteArray *frame, const LockRequest *request)
 {
-    const char *bucket = request->queue->manager->bucket;
+    const char *bucket = get_bucket(request);
     const char *name = request->queue->name;
     const char *why = request->why != NULL ? request->why : "";
     RequestRecord record = {

@@ -20,6 +20,7 @@ typedef enum {
     RECORD_REQUEST_ENDED = 'e',
     RECORD_LEASE = 'l',
     RECORD_TOKENS = 't',
+    RECORD_DOCUMENT_KEY = 'k', /* in the two numbers of a Record */
 } RecordKind;
 
 /* What all records begin with; that is all there is of one that ends something or has only a

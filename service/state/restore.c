@@ -80,6 +80,10 @@ take_record(Restore *self, const Record *record)
     case RECORD_LEASE:
         numbers->deadline_us = (gint64)record->number;
         return numbers->deadline_us >= 0;
+    case RECORD_DOCUMENT_KEY:
+        self->user_agent->document_key[0] = record->agent;
+        self->user_agent->document_key[1] = record->number;
+        return TRUE;
     case RECORD_TOKENS:
         if (record->number > G_MAXINT64)
             return FALSE;
@@ -138,7 +142,7 @@ restore_request(Restore *self, const Record *record)
         return TRUE;
     }
     own = &agent->principal->identity;
-    owner = principal_identity_of_bucket(self->user_agent, own, bucket);
+    owner = principal_identity_of_bucket(self->user_agent, own, &bucket);
     return restore_in(&owner, agent, bucket, name, &stored) ||
            (owner.kind == PRINCIPAL_CLUSTER && restore_in(own, agent, bucket, name, &stored));
 }

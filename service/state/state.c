@@ -199,6 +199,8 @@ put_all(State *self)
         }
     }
     put_numbers(self);
+    record_put(self->frame, RECORD_DOCUMENT_KEY, self->user_agent->document_key[0],
+               self->user_agent->document_key[1]);
 }
 
 static gboolean

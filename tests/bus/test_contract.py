@@ -22,7 +22,8 @@ DEFAULT_LIMITS = {
     'textBytesPerApp': 1 << 20, 'textBytesPerUid': 4 << 20, 'textBytesTotal': 16 << 20,
     'clientsPerApp': 256, 'clientsPerUid': 1024, 'clientsTotal': 4096,
     'bytesWaiting': 4 << 20, 'bytesWaitingTotal': 64 << 20,
-    'watchesPerClient': 64, 'watchesPerApp': 1024, 'watchesPerUid': 4096, 'watchesTotal': 16384}
+    'watchesPerClient': 64, 'watchesPerApp': 1024, 'watchesPerUid': 4096, 'watchesTotal': 16384,
+    'documentsPerClient': 64}
 
 GOOD_NAMES = ['default', 'a', 'Z', '0', '1abc', '_', '-', '.', '..', ' ', 'a/b', 'a b', '%s',
               'org.example.Editor', '\x01', '\x7f', 'é', 'e\u0301', '€' * 85, '😀', '\ufffd',

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The dictionaries of calls: the options of Request, Steal and OpenSocket, the filters of Inspect
- * and Break.
+/* The dictionaries of calls: the options of Request, Steal, OpenSocket and, without descriptors,
+ * OpenDocument, the filters of Inspect and Break.
  *
  * An input's first byte selects the format, see `Manner`. Most formats are a name and then typed
  * keys and values, with a known result: the rules of the contract's third section are
@@ -10,6 +10,7 @@
  * it. Either there is a typed error, or everything is decoded; and the copy of a deferred call is
  * equal, with a bounded size. */
 
+#include <limits.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -23,7 +24,8 @@
 typedef enum {
     IS_RAW = 1 << 2,
     IS_BIG_ENDIAN = 1 << 3, /* if raw */
-    IS_BREAK = 1 << 4,      /* instead of the Member */
+    IS_BREAK = 1 << 4,      /* these: instead of the Member */
+    IS_OPEN_DOCUMENT = 1 << 5,
 } Manner;
 
 typedef enum {
@@ -32,6 +34,7 @@ typedef enum {
     INSPECT,
     OPEN_SOCKET,
     BREAK,
+    OPEN_DOCUMENT,
 } Member;
 
 static const struct {
@@ -46,6 +49,7 @@ static const struct {
     {BUS_BUCKET_PREFIX "/b", BUS_LOCKS_INTERFACE, "Inspect", "a{sv}", LOCK_CALL_INSPECT},
     {BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE, "OpenSocket", "a{sv}", LOCK_CALL_OPEN_SOCKET},
     {BUS_BUCKET_PREFIX "/b", BUS_LOCKS_INTERFACE, "Break", "sa{sv}", LOCK_CALL_BREAK},
+    {BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE, "OpenDocument", "a{sv}", LOCK_CALL_OPEN_DOCUMENT},
 };
 
 #define ENTRIES_MAX   64
@@ -87,6 +91,9 @@ static const KeyType inspect_keys[] = {
 };
 
 static const KeyType open_socket_keys[] = {{"version", "u"}};
+
+/* A descriptor, for `file`, can't be in a message here. */
+static const KeyType open_document_keys[] = {{"portal", "s"}, {"name", "s"}};
 
 /* The basic types first. */
 static const char *const types[] = {"s", "b", "u", "t", "y",  "n",  "q",     "i",   "x",
@@ -162,6 +169,7 @@ find_key_type(Member member, const char *key)
         {inspect_keys, G_N_ELEMENTS(inspect_keys)},
         {open_socket_keys, G_N_ELEMENTS(open_socket_keys)},
         {inspect_keys + OF_CLIENT, G_N_ELEMENTS(inspect_keys) - OF_CLIENT},
+        {open_document_keys, G_N_ELEMENTS(open_document_keys)},
     };
 
     for (guint i = 0; i < tables[member].n; i++)
@@ -316,6 +324,7 @@ typedef struct {
     LockOptions options;  /* otherwise */
     InspectFilter filter; /* likewise */
     guint32 version;      /* likewise */
+    const char *portal;   /* likewise */
 } Expected;
 
 static gboolean
@@ -428,6 +437,27 @@ expect_open_socket(const GArray *entries)
     return (Expected){.version = is_given ? (guint32)get_number(entries, "version") : 1};
 }
 
+/* An id, a name and more names, none of which goes up. */
+static gboolean
+is_of_portal(const char *text)
+{
+    return strlen(text) < PATH_MAX &&
+           g_regex_match_simple("^(?!.*(^|/)\\.?\\.?(/|$))[^/]+(/[^/]+)+\\z", text,
+                                G_REGEX_DOTALL | G_REGEX_DOLLAR_ENDONLY, 0);
+}
+
+static Expected
+expect_open_document(const GArray *entries)
+{
+    const char *portal = get_text(entries, "portal", NULL);
+
+    if (portal == NULL)
+        return refused("file");
+    if (find_entry(entries, "name") != NULL)
+        return refused("name");
+    return is_of_portal(portal) ? (Expected){.portal = portal} : refused("portal");
+}
+
 static Expected
 expect(const GArray *entries, Member member, const char *name)
 {
@@ -450,6 +480,8 @@ expect(const GArray *entries, Member member, const char *name)
         return expect_open_socket(entries);
     if (member == BREAK)
         return expect_break(entries, name);
+    if (member == OPEN_DOCUMENT)
+        return expect_open_document(entries);
     return expect_lock(entries, member);
 }
 
@@ -467,7 +499,7 @@ decode(sd_bus_message *message, Member member)
     g_assert_cmpint(call.kind, ==, members[member].kind);
     g_assert_true(call.wants_reply);
     g_assert_cmpuint(call.serial, ==, 1);
-    g_assert_cmpstr(call.bucket, ==, member == OPEN_SOCKET ? NULL : "b");
+    g_assert_cmpstr(call.bucket, ==, member == OPEN_SOCKET || member == OPEN_DOCUMENT ? NULL : "b");
     return call;
 }
 
@@ -529,6 +561,8 @@ check_possible(const LockCall *call, Member member)
     } else if (member == BREAK) {
         g_assert(is_carriable(call->name) && filter->name == call->name);
         g_assert(filter->client_id != NULL ? is_carriable(filter->client_id) : !filter->by_id);
+    } else if (member == OPEN_DOCUMENT) {
+        g_assert(call->is_of_portal && is_of_portal(call->document));
     } else if (member != OPEN_SOCKET) {
         g_assert(is_carriable(call->name));
         g_assert(options->mode == LOCK_MODE_EXCLUSIVE || options->mode == LOCK_MODE_SHARED);
@@ -566,7 +600,9 @@ check_copy(const LockCall *call)
     copy = lock_call_copy(call, &limits);
     g_assert_cmpuint(copy->n_bytes, >=, sizeof *copy);
     g_assert_cmpuint(copy->n_bytes, <=,
-                     sizeof *copy + MESSAGE_MAX + 256 + 3 * 34 + 18 + BUS_CLIENT_ID_BYTES_MAX + 2);
+                     sizeof *copy + MESSAGE_MAX + 256 + 3 * 34 + 18 + BUS_CLIENT_ID_BYTES_MAX + 2 +
+                         (call->document != NULL ? PATH_MAX : 0));
+    g_assert_cmpstr(copy->document, ==, call->document);
     g_assert_cmpint(copy->kind, ==, call->kind);
     g_assert_cmpint(copy->wants_reply, ==, call->wants_reply);
     g_assert_cmpuint(copy->serial, ==, call->serial);
@@ -651,6 +687,7 @@ try_typed(Input *input, Member member)
     } else {
         g_assert_cmpstr(call.refusal_name, ==, NULL);
         g_assert_cmpuint(call.version, ==, expected.version);
+        g_assert_cmpstr(call.document, ==, expected.portal);
         if (has_name(member))
             g_assert_cmpstr(call.name, ==, name);
         if (member == INSPECT || member == BREAK)
@@ -752,7 +789,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     Input input = {data, size};
     unsigned manner = take_byte(&input);
-    Member member = manner & IS_BREAK ? BREAK : (Member)(manner & 3u);
+    Member member = manner & IS_OPEN_DOCUMENT ? OPEN_DOCUMENT
+                    : manner & IS_BREAK       ? BREAK
+                                              : (Member)(manner & 3u);
 
     open_bus();
     if (manner & IS_RAW)

@@ -12,13 +12,46 @@ import socket
 import sys
 
 import fusedir
-from calls import DBusError, Path
+from calls import ADMIN, ROOT, SERVICE, DBusError, Path
+from gi.repository import GLib
 from lineclient import LineClient, write
-from rawbus import RawClient, connect
+from rawbus import RawClient, connect, method_call
 from sockets import LockSocket, open_socket, open_socket_call
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _PR_SET_DUMPABLE = 4
+_MNT_DETACH = 2
+
+
+def open_document_call(**values):
+    """Values are those of GLib.Variant, or strings; `file` is an index of the message's descriptors."""
+    types = {'file': 'h', 'name': 's', 'portal': 's'}
+    body = {key: value if isinstance(value, GLib.Variant) else GLib.Variant(types[key], value)
+            for key, value in values.items()}
+    return method_call(SERVICE, ROOT, ADMIN, 'OpenDocument', GLib.Variant('(a{sv})', (body,)))
+
+
+def descriptor_of(kind, path):
+    """A descriptor of a document, or of what is none; most are O_PATH."""
+    if kind in ('memfd', 'pipe', 'tmpfile', 'readable'):
+        fd = {'memfd': lambda: os.memfd_create('document'),
+              'pipe': lambda: os.pipe()[0],
+              'tmpfile': lambda: os.open(path, os.O_TMPFILE | os.O_RDWR),
+              'readable': lambda: os.open(path, os.O_RDONLY)}[kind]()
+        return fd if kind == 'readable' else os.open(f'/proc/self/fd/{fd}', os.O_PATH)
+    fd = os.open(path, os.O_PATH | (os.O_NOFOLLOW if kind == 'link' else 0))
+    if kind in ('deleted', 'decoy'):
+        os.unlink(path)
+    if kind == 'decoy':
+        with open(f'{path} (deleted)', 'x', encoding='ascii'):
+            pass
+    if kind == 'replaced':
+        with open(f'{path}.new', 'x', encoding='ascii'):
+            pass
+        os.rename(f'{path}.new', path)
+    if kind == 'unmounted' and _libc.umount2(os.path.dirname(path).encode(), _MNT_DETACH) < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return fd
 
 
 class AppClient(LineClient):
@@ -63,6 +96,39 @@ class AppClient(LineClient):
         with socket.socket(socket.AF_UNIX) as sock:
             sock.connect(path)
             socket.send_fds(sock, [b'x'], [descriptor])
+
+    def do_open_document(self, path=None, kind='path', **values):
+        """With that descriptor, or with other options only."""
+        descriptors = [descriptor_of(kind, path)] if path is not None else []
+        if descriptors:
+            values['file'] = 0
+        call = open_document_call(**values)
+        serial = self.client.send_with_descriptors(call, descriptors) if descriptors else \
+            self.client.send(call)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return self.client.result(serial)
+
+    @staticmethod
+    def do_make(path):
+        with open(path, 'x', encoding='ascii'):
+            pass
+
+    def do_open_many(self, portal, count):
+        """Returns the errors' names, or '' for each that is opened."""
+        serials = [self.client.send(open_document_call(portal=portal)) for _ in range(count)]
+        errors = []
+        for serial in serials:
+            try:
+                self.client.result(serial)
+                errors.append('')
+            except DBusError as error:
+                errors.append(error.short)
+        return errors
+
+    def do_give_document(self, path, document):
+        """Sends a descriptor of the document there."""
+        self.give(path, descriptor_of('path', document))
 
     def do_open_socket(self):
         self.sock = open_socket(self.client)

@@ -28,7 +28,7 @@ LIMITS = ('', 'nameBytes', 'whyBytes', 'requestsPerClient', 'requestsPerApp', 'r
           'requestsTotal', 'textBytesPerApp', 'textBytesPerUid', 'textBytesTotal',
           'clientsPerApp', 'clientsPerUid', 'clientsTotal', 'bytesWaiting',
           'bytesWaitingTotal', 'watchesPerClient', 'watchesPerApp',
-          'watchesPerUid', 'watchesTotal')
+          'watchesPerUid', 'watchesTotal', 'documentsPerClient')
 MAX_PACKET = 65536
 
 Answer = collections.namedtuple('Answer', 'serial error limit token state aborted')

@@ -86,8 +86,8 @@ class AppProcess(ProcessClient):
         self._answers = []
         self.name = self._answer()['name']
 
-    def call(self, member, *arguments):
-        return self.ask('call', arguments=[member, *arguments])
+    def call(self, member, *arguments, **options):
+        return self.ask('call', arguments=[member, *arguments], **options)
 
     def sync(self):
         """A barrier: all signals that the service sent before are in `events`. The process writes

@@ -31,6 +31,15 @@ FAULTS = [
      'BadFiles.test_file_system_that_never_replies'),
     ('lookups-take-all-descriptors', 'test_credentials.py', 'Many.test_lookups'),
     ('client-not-freed', 'test_exiting_processes.py', 'ExitingProcesses.test_nothing_remains'),
+    ('document-unproved', 'test_documents.py', 'Proofs.test_deleted'),
+    ('document-unproved', 'test_documents.py', 'Proofs.test_something_else_at_the_path'),
+    ('document-read-only', 'test_documents.py', 'Proofs.test_read_only_bind'),
+    ('document-unopened', 'test_documents.py', 'Rights.test_only_what_is_opened'),
+    ('document-stolen', 'test_documents.py', 'Rights.test_only_what_is_opened'),
+    ('document-of-others-shown', 'test_documents.py', 'Rights.test_what_is_listed'),
+    ('document-unpermitted', 'test_document_portal.py', 'Portal.test_what_it_may_not_write'),
+    ('document-key-forgotten', 'test_documents.py',
+     'Restarts.test_locks_are_restored_and_names_forgotten'),
     ('foreign-root-accepted', 'test_users.py', 'WithoutPrivileges.test_app_behind_a_proxy'),
 ]
 

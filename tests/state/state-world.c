@@ -180,7 +180,7 @@ static LockManager *
 get_manager(World *world, const Agent *agent, const char *bucket)
 {
     const PrincipalIdentity owner =
-        principal_identity_of_bucket(&world->user_agent, &agent->principal->identity, bucket);
+        principal_identity_of_bucket(&world->user_agent, &agent->principal->identity, &bucket);
 
     return user_agent_get_manager(&world->user_agent, &owner, bucket);
 }

@@ -38,6 +38,8 @@ static const struct {
     {"two-exclusive", "request 2 2 x held 3"},
     {"exclusive-and-shared", "request 2 2 x held 3 shared"},
     {"shared-and-exclusive", "request 2 2 y held 3 shared;request 2 3 y held 4"},
+    {"one-document-twice", "agent 3 :1.C kind=1 app=a.b;request 1 2 d held 1 bucket=documents;"
+                           "request 3 1 d held 2 bucket=user:documents"},
     {"same-key-twice", "request 1 2 y waiting 3 key=7;request 1 3 y waiting 4 key=7"},
     {"id-above-ceiling", "request 1 257 y waiting 3"},
     {"id-zero", "request 1 0 y waiting 3"},
@@ -130,7 +132,9 @@ put_request(GByteArray *frame, char **words)
     guint64 sequence = g_ascii_strtoull(words[5], NULL, 10);
     g_autofree LockQueue *queue = g_malloc0(sizeof(LockQueue) + strlen(name) + 1);
     LockManager manager = {.bucket = (char *)(bucket != NULL ? bucket : "default")};
-    Agent agent = {.mark = {.number = g_ascii_strtoull(words[1], NULL, 10)}};
+    Principal principal = {.refs = 1};
+    Agent agent = {.principal = &principal,
+                   .mark = {.number = g_ascii_strtoull(words[1], NULL, 10)}};
     const LockRequest request = {
         .state = (LockRequestState)get_number(words, "state",
                                               is_held ? LOCK_REQUEST_HELD : LOCK_REQUEST_PENDING),
@@ -208,6 +212,9 @@ test_consistent(Fixture *fixture, gconstpointer data)
         "agent 2 :1.B",
         "request 1 2 x held 1 bucket=other key=7;request 2 256 x held 9 bucket=another key=7",
         "agent 5 :1.C uid=2000;request 5 1 x held 1 key=7",
+        "agent 5 :1.C kind=1 app=a.b;request 5 1 x held 1 bucket=documents;"
+        "request 1 2 x held 1 bucket=documents",
+        "agent 5 :1.C kind=1 app=a.b;request 5 1 x held 1 bucket=user:documents",
         "lease 0 1",
         "ended 2 1;gone 2 0;agent 3 :1.B",
         "request 1 2 y held 3 deadline=9", /* a lock has no deadline */

@@ -61,7 +61,7 @@ get_manager(const World *world, guint slot, guint bucket)
 {
     const char *name = lock_world_buckets[bucket];
     const PrincipalIdentity owner =
-        principal_identity_of_bucket(world->core, &world->agents[slot]->principal->identity, name);
+        principal_identity_of_bucket(world->core, &world->agents[slot]->principal->identity, &name);
 
     return user_agent_get_manager(world->core, &owner, name);
 }
