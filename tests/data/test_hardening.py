@@ -42,7 +42,6 @@ ALL = {
     'NoNewPrivileges': 'yes',
     'RestrictNamespaces': 'yes',
     'RestrictRealtime': 'yes',
-    'RestrictSUIDSGID': 'yes',
     'SystemCallArchitectures': 'native',
     'SystemCallErrorNumber': 'EPERM',
     'TasksMax': '16',
@@ -56,7 +55,7 @@ SYSTEM = {'CapabilityBoundingSet': '', 'InaccessiblePaths': '-/dev/shm', 'IPAddr
           **dict.fromkeys(('PrivateDevices', 'PrivateMounts', 'PrivateTmp', 'ProtectClock',
                            'ProtectControlGroups', 'ProtectHome', 'ProtectHostname',
                            'ProtectKernelLogs', 'ProtectKernelModules', 'ProtectKernelTunables',
-                           'RemoveIPC'), 'yes')}
+                           'RemoveIPC', 'RestrictSUIDSGID'), 'yes')}
 # ... and of each unit.
 EACH = {
     'user': {**SERVICE, 'LimitNOFILE': '2048', 'MemoryMax': '512M'},
@@ -78,7 +77,7 @@ START_LIMIT = {'StartLimitIntervalSec': '10', 'StartLimitBurst': '20'}
 # docs/hardening.md.
 NEVER = {
     'user': {'PrivateUsers', 'PrivateTmp', 'PrivateNetwork', 'ProtectSystem', 'ProtectHome',
-             'ProtectProc', 'ProcSubset'},
+             'ProtectProc', 'ProcSubset', 'RestrictSUIDSGID'},
     'system': {'ProtectProc', 'ProcSubset', 'DynamicUser', 'RootDirectory'},
     'cluster': {'PrivateUsers', 'PrivateNetwork', 'ProcSubset', 'DynamicUser', 'IPAddressAllow'},
 }

@@ -284,6 +284,15 @@ class SessionSandboxes(Sandboxes, MachineCase):
         # Another root directory doesn't make a client an application.
         self.assertEqual(self.app_in(uid=ALICE).clients(), [host.name])
 
+    def test_documents(self):
+        """The unit permits the system calls by which the service looks at a document."""
+        path = os.path.join(self.bus.directory, self.unique('document'))
+        with open(path, 'x', encoding='ascii'):
+            os.chown(path, ALICE, ALICE)
+        app = self.app(APP, uid=ALICE)
+        bucket, name = app.ask('open_document', path=path)
+        self.assertNotEqual(app.call('request', name, bucket)[1], 0)
+
     def test_another_user(self):
         """The bus itself refuses, not only its directory."""
         os.chmod(self.bus.directory, 0o711)
