@@ -42,12 +42,26 @@ struct BusStream {
     GByteArray *held_back; /* messages until BEGIN is sent */
     GByteArray *out;
     gsize n_sent;
+    GQueue out_fds; /* of OutFds, in their order */
     GByteArray *in;
     gsize n_wanted; /* size of the message at the beginning of `in`; 0: unknown */
     GArray *fds;    /* descriptors received with it */
 };
 
+/* The descriptors of a queued message, which are sent with its first byte. */
+typedef struct {
+    gsize position; /* in `out` */
+    GUnixFDList *list;
+} OutFds;
+
 /* ---- life */
+
+static void
+out_fds_free(gpointer data)
+{
+    g_object_unref(((OutFds *)data)->list);
+    g_free(data);
+}
 
 static void
 close_fds(GArray *fds)
@@ -78,6 +92,7 @@ bus_stream_unref(BusStream *self)
         return;
     g_byte_array_unref(self->held_back);
     g_byte_array_unref(self->out);
+    g_queue_clear_full(&self->out_fds, out_fds_free);
     g_byte_array_unref(self->in);
     close_fds(self->fds);
     g_array_unref(self->fds);
@@ -109,12 +124,55 @@ end(BusStream *self, const char *why)
 
 /* ---- sending */
 
+typedef union {
+    struct cmsghdr head;
+    char bytes[CMSG_SPACE(FDS_MAX * sizeof(int))];
+} FdsControl;
+
+static void
+put_fds(struct msghdr *message, FdsControl *control, GUnixFDList *list)
+{
+    int n_fds;
+    const int *fds = g_unix_fd_list_peek_fds(list, &n_fds);
+    const gsize size = (gsize)n_fds * sizeof *fds;
+
+    control->head = (struct cmsghdr){
+        .cmsg_len = CMSG_LEN(size), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+    memcpy(CMSG_DATA(&control->head), fds, size);
+    message->msg_control = control;
+    message->msg_controllen = CMSG_SPACE(size);
+}
+
+/* Sends up to the next message with descriptors, or from that one on. Returns what sendmsg() does.
+ */
+static ssize_t
+send_part(BusStream *self)
+{
+    OutFds *fds = g_queue_peek_head(&self->out_fds), *next = fds;
+    FdsControl control;
+    struct iovec iov = {.iov_base = self->out->data + self->n_sent};
+    struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+    gsize end = self->out->len;
+    ssize_t n;
+
+    if (fds != NULL && fds->position == self->n_sent) {
+        put_fds(&message, &control, fds->list);
+        next = g_queue_peek_nth(&self->out_fds, 1);
+    }
+    if (next != NULL)
+        end = next->position;
+    iov.iov_len = end - self->n_sent;
+    n = sendmsg(self->watch.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n > 0 && message.msg_control != NULL)
+        out_fds_free(g_queue_pop_head(&self->out_fds));
+    return n;
+}
+
 static void
 flush(BusStream *self)
 {
     while (self->n_sent < self->out->len) {
-        ssize_t n = send(self->watch.fd, self->out->data + self->n_sent,
-                         self->out->len - self->n_sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+        ssize_t n = send_part(self);
 
         if (n >= 0)
             self->n_sent += (gsize)n;
@@ -124,6 +182,7 @@ flush(BusStream *self)
     /* After other errors the queue is discarded; reading will detect that the connection ended. */
     if (self->n_sent == self->out->len || errno != EAGAIN) {
         g_byte_array_set_size(self->out, 0);
+        g_queue_clear_full(&self->out_fds, out_fds_free);
         self->n_sent = 0;
     }
     session_set_watch_events(self->session, &self->watch,
@@ -139,14 +198,22 @@ bus_stream_get_queue_bytes(const BusStream *self)
 void
 bus_stream_send(BusStream *self, GDBusMessage *message)
 {
+    GUnixFDList *list = g_dbus_message_get_unix_fd_list(message);
     g_autofree guint8 *blob = NULL;
     g_autoptr(GError) error = NULL;
     gsize size;
 
     if (!self->is_open)
         return;
-    blob = g_dbus_message_to_blob(message, &size, G_DBUS_CAPABILITY_FLAGS_NONE, &error);
+    blob = g_dbus_message_to_blob(message, &size, G_DBUS_CAPABILITY_FLAGS_UNIX_FD_PASSING, &error);
     g_assert_no_error(error); /* the caller has checked all strings */
+    if (list != NULL) {
+        OutFds *fds = g_new(OutFds, 1);
+
+        g_assert(self->is_begun);
+        *fds = (OutFds){self->out->len, g_object_ref(list)};
+        g_queue_push_tail(&self->out_fds, fds);
+    }
     g_byte_array_append(self->is_begun ? self->out : self->held_back, blob, (guint)size);
     if (self->is_begun)
         flush(self);
@@ -307,10 +374,7 @@ read_chunk(BusStream *self)
 {
     const guint length = self->in->len;
     const gsize chunk = MAX(CHUNK_BYTES, self->n_wanted > length ? self->n_wanted - length : 0);
-    union {
-        struct cmsghdr head;
-        char bytes[CMSG_SPACE(FDS_MAX * sizeof(int))];
-    } control;
+    FdsControl control;
     struct iovec iov = {.iov_len = chunk};
     struct msghdr message = {
         .msg_iov = &iov,

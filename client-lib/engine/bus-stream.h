@@ -37,7 +37,7 @@ BusStream *bus_stream_new(Session *session,
 /* Closes the connection and discards unsent messages. No function is called any more. */
 void bus_stream_free(BusStream *self);
 
-/* The serial of `message` must be set. */
+/* The serial of `message` must be set. One with descriptors is sent after BEGIN only. */
 void bus_stream_send(BusStream *self, GDBusMessage *message);
 
 /* The size in bytes of the queue of messages that the socket has not accepted yet. */

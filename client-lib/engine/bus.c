@@ -108,21 +108,16 @@ send_call(Bus *self, GDBusMessage *message, gint64 timeout_us, BusAnswered answe
 }
 
 BusCall *
-bus_call(Bus *self,
-         const char *path,
-         const char *interface,
-         const char *method,
-         GVariant *body,
-         gint64 timeout_us,
-         BusAnswered answered,
-         gpointer data)
+bus_call(
+    Bus *self, const BusMessage *message, gint64 timeout_us, BusAnswered answered, gpointer data)
 {
-    g_autoptr(GDBusMessage) message =
-        g_dbus_message_new_method_call(BUS_SERVICE_NAME, path, interface, method);
+    g_autoptr(GDBusMessage) call = g_dbus_message_new_method_call(
+        BUS_SERVICE_NAME, message->path, message->interface, message->method);
 
-    if (body != NULL)
-        g_dbus_message_set_body(message, body);
-    return send_call(self, message, timeout_us, answered, data);
+    if (message->body != NULL)
+        g_dbus_message_set_body(call, message->body);
+    g_dbus_message_set_unix_fd_list(call, message->descriptors);
+    return send_call(self, call, timeout_us, answered, data);
 }
 
 static void

@@ -9,6 +9,8 @@
 
 #pragma once
 
+#include <gio/gunixfdlist.h>
+
 #include "client-lib/engine/bus-reply.h"
 #include "client-lib/engine/session.h"
 
@@ -66,16 +68,19 @@ typedef void (*BusAnswered)(BusOutcome outcome,
                             const GError *error,
                             gpointer data);
 
+/* A call of a method of the lock service. `body` may be floating, and is a tuple. */
+typedef struct {
+    const char *path;
+    const char *interface;
+    const char *method;
+    GVariant *body;           /* NULL: none */
+    GUnixFDList *descriptors; /* that the body refers to; NULL: none */
+} BusMessage;
+
 /* Calls a method of the lock service, which starts the service if it is not running. The Bus must
- * be connected. `body` is a tuple or NULL. With a `timeout_us` of 0 the call does not time out. */
-BusCall *bus_call(Bus *self,
-                  const char *path,
-                  const char *interface,
-                  const char *method,
-                  GVariant *body,
-                  gint64 timeout_us,
-                  BusAnswered answered,
-                  gpointer data);
+ * be connected. With a `timeout_us` of 0 the call does not time out. */
+BusCall *bus_call(
+    Bus *self, const BusMessage *message, gint64 timeout_us, BusAnswered answered, gpointer data);
 
 /* A reply in native byte order, as the service sends it, is passed to `take` in place of
  * BusAnswered, without being parsed. */

@@ -346,10 +346,14 @@ connection_unsubscribe(Connection *self, SignalSubscription *subscription, gbool
     for (GList *link = self->subscriptions.head; link != NULL; link = link->next)
         if (strcmp(((SignalSubscription *)link->data)->path, subscription->path) == 0)
             return;
-    if (is_asked && is_open(self))
-        bus_call(self->bus, subscription->path,
-                 is_of_all_buckets(subscription) ? BUS_SERVICE_INTERFACE : BUS_LOCKS_INTERFACE,
-                 "Watch", g_variant_new("(b)", FALSE), ANSWER_TIMEOUT_US, NULL, NULL);
+    if (is_asked && is_open(self)) {
+        const BusMessage message = {subscription->path,
+                                    is_of_all_buckets(subscription) ? BUS_SERVICE_INTERFACE
+                                                                    : BUS_LOCKS_INTERFACE,
+                                    "Watch", g_variant_new("(b)", FALSE)};
+
+        bus_call(self->bus, &message, ANSWER_TIMEOUT_US, NULL, NULL);
+    }
 }
 
 /* ---- life */

@@ -197,8 +197,7 @@ method_call_try(MethodCall *self)
         return;
     self->wait = WAIT_ANSWER;
     call = self->kind->build(self->data);
-    self->call = bus_call(owner->bus, call.path, call.interface, call.method, call.body, 0,
-                          on_answered, self);
+    self->call = bus_call(owner->bus, &call, 0, on_answered, self);
     if (self->kind->read_raw != NULL)
         bus_call_set_take(self->call, on_raw_reply);
 }

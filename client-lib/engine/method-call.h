@@ -14,12 +14,8 @@
 #include "client-lib/engine/bus.h"
 #include "client-lib/engine/completion.h"
 
-typedef struct {
-    const char *path; /* borrowed from `data` */
-    const char *interface;
-    const char *method;
-    GVariant *body; /* may be floating; NULL: none */
-} MethodCallMessage;
+/* What it refers to is borrowed from `data`, except for the body. */
+typedef BusMessage MethodCallMessage;
 
 /* Describes a method call and the conversion of its reply. `read` gets a tuple and returns the
  * result for the application; if it returns NULL without an error, `build` is called again for a

@@ -172,6 +172,7 @@ on_opened(BusOutcome outcome, GDBusMessage *reply, const GError *error, gpointer
 static void
 open_socket(Recovery *self)
 {
+    BusMessage message = {BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE, "OpenSocket"};
     GVariantBuilder options;
 
     set_state(self, STATE_OPENING);
@@ -179,8 +180,8 @@ open_socket(Recovery *self)
     g_variant_builder_init(&options, G_VARIANT_TYPE_VARDICT);
     g_variant_builder_add(&options, "{sv}", BUS_OPTION_VERSION,
                           g_variant_new_uint32(PACKET_VERSION));
-    self->call = bus_call(self->bus, BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE, "OpenSocket",
-                          g_variant_new("(a{sv})", &options), ANSWER_TIMEOUT_US, on_opened, self);
+    message.body = g_variant_new("(a{sv})", &options);
+    self->call = bus_call(self->bus, &message, ANSWER_TIMEOUT_US, on_opened, self);
 }
 
 /* Only in the states CLOSED and WAITING. */
