@@ -5,10 +5,17 @@
 
 #include <glib/gi18n-lib.h>
 
+#include "client-lib/agent-private.h"
 #include "client-lib/lock-info-private.h"
 #include "client-lib/lock-private.h"
 #include "client-lib/manager-private.h"
 #include "client-lib/monitor-private.h"
+#include "common/bus-names.h"
+
+/* How often a document is opened again before a request is taken for refused, and the pause after
+ * which it is if there is no service. */
+#define REOPENS_MAX     3
+#define REOPEN_PAUSE_MS 1000
 
 /* A claim makes one request after the other. It has a `request` exactly while it waits, and a
  * `lock` exactly while it holds it; change() keeps that, and is the only function that changes the
@@ -20,6 +27,9 @@
  * If the request is granted while a take-over is in progress, the claim waits until that has
  * finished: the service may already have taken the lock from the request to grant it to the
  * take-over.
+ *
+ * With a document, each request begins with opening it: only then the manager and the name of the
+ * lock are known, and a service that was started since has forgotten what was opened before.
  *
  * Application code runs in change(), as handlers of "notify": whatever follows it has to look at
  * the state again. Callbacks have a weak reference, so that what is going on doesn't keep a claim
@@ -46,6 +56,9 @@ typedef struct ClaimRef ClaimRef;
  * [property@WebLocks.Claim:position] the place in the queue. They follow the signals of the lock
  * service, which are watched only then.
  *
+ * web_locks_claim_new_for_file() makes a claim on a document, by which the editors of a user
+ * exclude each other, also those in sandboxes: see web_locks_agent_open_document_async().
+ *
  * A restart of the service changes nothing: what was held or requested still is.
  * With [property@WebLocks.Claim:reclaim] a lock that was lost is requested again.
  *
@@ -58,8 +71,12 @@ typedef struct ClaimRef ClaimRef;
  */
 struct _WebLocksClaim {
     GObject parent;
-    WebLocksManager *manager;
+    WebLocksAgent *agent;
+    GFile *file;              /* NULL: the next two are given by the application */
+    WebLocksManager *manager; /* NULL: the file has not been opened yet; as is the name */
     char *name;
+    gboolean excludes_all;
+    guint n_reopened;
     WebLocksMode mode;
     char *why;
     gboolean reclaim;
@@ -82,11 +99,14 @@ struct _WebLocksClaim {
 G_DEFINE_FINAL_TYPE(WebLocksClaim, web_locks_claim, G_TYPE_OBJECT)
 
 enum {
-    PROP_MANAGER = 1,
+    PROP_AGENT = 1,
+    PROP_FILE,
+    PROP_MANAGER,
     PROP_NAME,
     PROP_MODE,
     PROP_WHY,
     PROP_RECLAIM,
+    PROP_EXCLUDES_ALL,
     PROP_STATE,
     PROP_HELD,
     PROP_LOCK,
@@ -114,6 +134,26 @@ web_locks_claim_new(WebLocksManager *manager, const char *name)
     g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(manager), NULL);
     g_return_val_if_fail(name != NULL, NULL);
     return g_object_new(WEB_LOCKS_TYPE_CLAIM, "manager", manager, "name", name, NULL);
+}
+
+/**
+ * web_locks_claim_new_for_file:
+ * @agent: (nullable): an agent; %NULL for the default agent of the session bus
+ * @file: a document, which need not exist
+ *
+ * Creates a claim on the exclusive lock of a document, by which its editors exclude each other.
+ * Nothing is requested before web_locks_claim_start(), which opens the document first, without
+ * blocking: see web_locks_agent_open_document_async().
+ *
+ * Returns: (transfer full): a new claim
+ * Since: 0.1
+ */
+WebLocksClaim *
+web_locks_claim_new_for_file(WebLocksAgent *agent, GFile *file)
+{
+    g_return_val_if_fail(agent == NULL || WEB_LOCKS_IS_AGENT(agent), NULL);
+    g_return_val_if_fail(G_IS_FILE(file), NULL);
+    return g_object_new(WEB_LOCKS_TYPE_CLAIM, "agent", agent, "file", file, NULL);
 }
 
 /* ---- a weak reference, with the context of the claim; usable in any thread */
@@ -299,7 +339,9 @@ wait_run(gpointer data)
     if (self == NULL || self->request != wait->request)
         return;
     self->key = wait->key;
-    if (self->monitor != NULL)
+    /* Documents of the user can't be watched from a sandbox. */
+    if (self->monitor != NULL ||
+        g_str_equal(web_locks_manager_get_bucket(self->manager), BUS_USER_DOCUMENTS_BUCKET))
         return;
     self->monitor = web_locks_monitor_new_of_name(self->manager, self->name, self->ref->context);
     g_signal_connect_swapped(self->monitor, "changed", G_CALLBACK(on_queue_changed), self);
@@ -316,15 +358,15 @@ wait_free(gpointer data)
 static void
 on_waits(GTask *request, guint64 key)
 {
-    WebLocksManager *manager;
+    WebLocksAgent *agent;
     Wait *wait;
 
     if (request == NULL) /* cancelled */
         return;
-    manager = g_task_get_source_object(request);
+    agent = g_task_get_source_object(request);
     wait = g_new(Wait, 1);
     *wait = (Wait){g_object_ref(request), key};
-    session_deliver(connection_get_session(web_locks_manager_get_connection(manager)),
+    session_deliver(connection_get_session(web_locks_agent_get_connection(agent)),
                     g_task_get_context(request), wait_run, wait, wait_free);
 }
 
@@ -359,6 +401,98 @@ start_request(WebLocksClaim *self, GTask *task)
     g_object_unref(task);
 }
 
+/* ---- documents */
+
+static void
+set_lock(WebLocksClaim *self, WebLocksManager *manager, char *take_name, gboolean excludes_all)
+{
+    const gboolean is_new_name = g_strcmp0(self->name, take_name) != 0;
+
+    g_object_freeze_notify(G_OBJECT(self));
+    /* Another manager of the same bucket is the same. */
+    if (self->manager == NULL || !g_str_equal(web_locks_manager_get_bucket(self->manager),
+                                              web_locks_manager_get_bucket(manager))) {
+        g_set_object(&self->manager, manager);
+        notify(self, PROP_MANAGER);
+    }
+    g_free(self->name);
+    self->name = take_name;
+    if (is_new_name)
+        notify(self, PROP_NAME);
+    if (self->excludes_all != excludes_all)
+        notify(self, PROP_EXCLUDES_ALL);
+    self->excludes_all = excludes_all;
+    g_object_thaw_notify(G_OBJECT(self));
+}
+
+/* Returns whether it was opened; then the lock is known. */
+static gboolean
+finish_opening(WebLocksClaim *self, GObject *agent, GAsyncResult *result, GError **error)
+{
+    gboolean excludes_all;
+    char *name;
+    g_autoptr(WebLocksManager) manager = web_locks_agent_open_document_finish(
+        WEB_LOCKS_AGENT(agent), result, &name, &excludes_all, error);
+
+    if (manager == NULL)
+        return FALSE;
+    set_lock(self, manager, name, excludes_all);
+    return TRUE;
+}
+
+static void open_document(WebLocksClaim *self, GTask *request);
+
+static gboolean
+on_pause_over(gpointer data)
+{
+    g_autoptr(GTask) request = g_object_ref(data);
+    g_autoptr(WebLocksClaim) self = claim_ref_get(g_task_get_task_data(request));
+
+    if (self != NULL && self->request == request)
+        open_document(self, request);
+    return G_SOURCE_REMOVE;
+}
+
+static void
+open_later(WebLocksClaim *self, GTask *request)
+{
+    g_autoptr(GSource) source = g_timeout_source_new(REOPEN_PAUSE_MS);
+
+    g_source_set_callback(source, on_pause_over, g_object_ref(request), g_object_unref);
+    g_source_attach(source, self->ref->context);
+}
+
+static void
+on_opened(GObject *source, GAsyncResult *result, gpointer data)
+{
+    g_autoptr(GTask) request = data;
+    g_autoptr(WebLocksClaim) self = claim_ref_get(g_task_get_task_data(request));
+    g_autoptr(GError) error = NULL;
+
+    if (self == NULL || self->request != request)
+        return;
+    if (finish_opening(self, source, result, &error)) {
+        if (self->request == request)
+            start_request(self, g_steal_pointer(&request));
+    } else if (self->is_patient &&
+               g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE)) {
+        open_later(self, request);
+    } else {
+        g_task_return_error(request, g_steal_pointer(&error));
+    }
+}
+
+static void
+open_document(WebLocksClaim *self, GTask *request)
+{
+    g_main_context_push_thread_default(self->ref->context);
+    web_locks_agent_open_document_async(self->agent, self->file, self->cancellable, on_opened,
+                                        g_object_ref(request));
+    g_main_context_pop_thread_default(self->ref->context);
+}
+
+/* ---- */
+
 /* Takes the error, which the claim shows while it waits again; NULL: it waits for the first time.
  * To wait again includes waiting for a service. */
 static void
@@ -368,7 +502,7 @@ begin(WebLocksClaim *self, GError *error)
     g_autoptr(GTask) request = NULL;
 
     g_main_context_push_thread_default(self->ref->context);
-    request = g_task_new(self->manager, cancellable, on_acquired, NULL);
+    request = g_task_new(self->agent, cancellable, on_acquired, NULL);
     g_main_context_pop_thread_default(self->ref->context);
     g_task_set_task_data(request, g_atomic_rc_box_acquire(self->ref), claim_ref_unref);
     g_task_set_check_cancellable(request, FALSE);
@@ -377,7 +511,10 @@ begin(WebLocksClaim *self, GError *error)
         return;
     self->cancellable = g_steal_pointer(&cancellable);
     self->is_patient = error != NULL;
-    start_request(self, g_object_ref(request));
+    if (self->file != NULL)
+        open_document(self, request);
+    else
+        start_request(self, g_object_ref(request));
 }
 
 /* Ends in `state`, and waits again if the application wants that and hasn't called anything else
@@ -431,8 +568,18 @@ on_lock_notify(WebLocksLock *lock, GParamSpec *pspec, gpointer data)
 static void
 hold(WebLocksClaim *self, WebLocksLock *lock)
 {
+    self->n_reopened = 0;
     change(self, WEB_LOCKS_CLAIM_STATE_HELD, lock, NULL);
     check_lock(self);
+}
+
+/* Whether a service that has not opened the document has got the request, since it was started in
+ * between. */
+static gboolean
+is_forgotten(WebLocksClaim *self, const GError *error)
+{
+    return self->file != NULL && self->n_reopened < REOPENS_MAX &&
+           g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_SECURITY);
 }
 
 static void
@@ -450,6 +597,9 @@ on_acquired(GObject *source, GAsyncResult *result, gpointer unused)
         stop_watching(self);
     } else if (lock != NULL) {
         hold(self, lock);
+    } else if (is_forgotten(self, error)) {
+        self->n_reopened++;
+        begin(self, NULL);
     } else {
         end(self, WEB_LOCKS_CLAIM_STATE_FAILED, error,
             !self->is_patient &&
@@ -471,10 +621,12 @@ on_acquired(GObject *source, GAsyncResult *result, gpointer unused)
 void
 web_locks_claim_start(WebLocksClaim *self)
 {
-    g_return_if_fail(WEB_LOCKS_IS_CLAIM(self) && self->manager != NULL && self->name != NULL);
+    g_return_if_fail(WEB_LOCKS_IS_CLAIM(self));
+    g_return_if_fail(self->file != NULL || (self->manager != NULL && self->name != NULL));
 
     if (self->state == WEB_LOCKS_CLAIM_STATE_WAITING || self->state == WEB_LOCKS_CLAIM_STATE_HELD)
         return;
+    self->n_reopened = 0;
     g_object_ref(self);
     begin(self, NULL);
     g_object_unref(self);
@@ -526,6 +678,36 @@ on_taken(GObject *source, GAsyncResult *result, gpointer data)
     }
 }
 
+static void
+steal(WebLocksClaim *self, GTask *task)
+{
+    g_autoptr(WebLocksOptions) options = make_options(self, TRUE);
+
+    web_locks_manager_request_async(self->manager, self->name, options,
+                                    g_task_get_cancellable(task), on_taken, task);
+}
+
+static void
+on_opened_to_steal(GObject *source, GAsyncResult *result, gpointer data)
+{
+    g_autoptr(GTask) task = data;
+    WebLocksClaim *self = g_task_get_source_object(task);
+    GError *error = NULL;
+
+    if (self->taking != task) {
+        g_task_return_new_error(task, G_IO_ERROR, G_IO_ERROR_CANCELLED, _("the claim was stopped"));
+        return;
+    }
+    if (finish_opening(self, source, result, &error)) {
+        g_main_context_push_thread_default(self->ref->context);
+        steal(self, g_steal_pointer(&task));
+        g_main_context_pop_thread_default(self->ref->context);
+        return;
+    }
+    self->taking = NULL;
+    g_task_return_error(task, error);
+}
+
 /**
  * web_locks_claim_take_over_async:
  * @self: a claim
@@ -543,6 +725,9 @@ on_taken(GObject *source, GAsyncResult *result, gpointer data)
  * another one fails with `G_IO_ERROR_PENDING` and has no effect. Otherwise the second would steal
  * the lock from the first.
  *
+ * In a sandbox, a document that is shared with other editors can't be taken over: that fails with
+ * [error@WebLocks.Error.SECURITY]. The user can end the lock outside, as with `weblocks break`.
+ *
  * Since: 0.1
  */
 void
@@ -551,10 +736,10 @@ web_locks_claim_take_over_async(WebLocksClaim *self,
                                 GAsyncReadyCallback callback,
                                 gpointer user_data)
 {
-    g_autoptr(WebLocksOptions) options = NULL;
     GTask *task;
 
-    g_return_if_fail(WEB_LOCKS_IS_CLAIM(self) && self->manager != NULL && self->name != NULL);
+    g_return_if_fail(WEB_LOCKS_IS_CLAIM(self));
+    g_return_if_fail(self->file != NULL || (self->manager != NULL && self->name != NULL));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
     g_main_context_push_thread_default(self->ref->context);
@@ -570,9 +755,11 @@ web_locks_claim_take_over_async(WebLocksClaim *self,
         g_object_unref(task);
     } else {
         self->taking = task;
-        options = make_options(self, TRUE);
-        web_locks_manager_request_async(self->manager, self->name, options, cancellable, on_taken,
-                                        task);
+        if (self->file != NULL)
+            web_locks_agent_open_document_async(self->agent, self->file, cancellable,
+                                                on_opened_to_steal, task);
+        else
+            steal(self, task);
     }
     g_main_context_pop_thread_default(self->ref->context);
 }
@@ -608,7 +795,7 @@ web_locks_claim_take_over_finish(WebLocksClaim *self, GAsyncResult *result, GErr
  *
  * Gets the bucket.
  *
- * Returns: (transfer none): the manager
+ * Returns: (transfer none) (nullable): the manager; %NULL if the document has not been opened yet
  * Since: 0.1
  */
 WebLocksManager *
@@ -624,7 +811,7 @@ web_locks_claim_get_manager(WebLocksClaim *self)
  *
  * Gets the resource name (section 2.1 of the standard).
  *
- * Returns: (transfer none): the name
+ * Returns: (transfer none) (nullable): the name; %NULL if the document has not been opened yet
  * Since: 0.1
  */
 const char *
@@ -632,6 +819,39 @@ web_locks_claim_get_name(WebLocksClaim *self)
 {
     g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), NULL);
     return self->name;
+}
+
+/**
+ * web_locks_claim_get_file:
+ * @self: a claim
+ *
+ * Gets the document.
+ *
+ * Returns: (transfer none) (nullable): the document; %NULL if the claim is not on one
+ * Since: 0.1
+ */
+GFile *
+web_locks_claim_get_file(WebLocksClaim *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), NULL);
+    return self->file;
+}
+
+/**
+ * web_locks_claim_get_excludes_all:
+ * @self: a claim
+ *
+ * Gets whether the claim on a document excludes all editors of the user, or only those of this
+ * application: see [property@WebLocks.Claim:excludes-all].
+ *
+ * Returns: whether it excludes all
+ * Since: 0.1
+ */
+gboolean
+web_locks_claim_get_excludes_all(WebLocksClaim *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), FALSE);
+    return self->excludes_all;
 }
 
 /**
@@ -830,6 +1050,15 @@ web_locks_claim_get_property(GObject *object, guint id, GValue *value, GParamSpe
     WebLocksClaim *self = WEB_LOCKS_CLAIM(object);
 
     switch (id) {
+    case PROP_AGENT:
+        g_value_set_object(value, self->agent);
+        break;
+    case PROP_FILE:
+        g_value_set_object(value, self->file);
+        break;
+    case PROP_EXCLUDES_ALL:
+        g_value_set_boolean(value, self->excludes_all);
+        break;
     case PROP_MANAGER:
         g_value_set_object(value, self->manager);
         break;
@@ -877,6 +1106,12 @@ web_locks_claim_set_property(GObject *object, guint id, const GValue *value, GPa
     WebLocksClaim *self = WEB_LOCKS_CLAIM(object);
 
     switch (id) {
+    case PROP_AGENT:
+        self->agent = g_value_dup_object(value);
+        break;
+    case PROP_FILE:
+        self->file = g_value_dup_object(value);
+        break;
     case PROP_MANAGER:
         self->manager = g_value_dup_object(value);
         break;
@@ -895,6 +1130,18 @@ web_locks_claim_set_property(GObject *object, guint id, const GValue *value, GPa
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
     }
+}
+
+static void
+web_locks_claim_constructed(GObject *object)
+{
+    WebLocksClaim *self = WEB_LOCKS_CLAIM(object);
+
+    G_OBJECT_CLASS(web_locks_claim_parent_class)->constructed(object);
+    if (self->manager != NULL)
+        g_set_object(&self->agent, web_locks_manager_get_agent(self->manager));
+    else if (self->agent == NULL)
+        self->agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
 }
 
 static void
@@ -917,6 +1164,8 @@ web_locks_claim_finalize(GObject *object)
     claim_ref_unref(self->ref);
     g_clear_error(&self->error);
     g_clear_object(&self->manager);
+    g_clear_object(&self->file);
+    g_clear_object(&self->agent);
     g_free(self->name);
     g_free(self->why);
     G_OBJECT_CLASS(web_locks_claim_parent_class)->finalize(object);
@@ -926,9 +1175,27 @@ static void
 install_settings(GParamFlags flags)
 {
     /**
+     * WebLocksClaim:agent:
+     *
+     * The agent of the claim; that of [property@WebLocks.Claim:manager] if that is given, otherwise
+     * by default the default agent of the session bus.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_AGENT] = g_param_spec_object("agent", NULL, NULL, WEB_LOCKS_TYPE_AGENT, flags);
+    /**
+     * WebLocksClaim:file:
+     *
+     * The document that is claimed, instead of a manager and a name; these have values when it has
+     * been opened, which web_locks_claim_start() does.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_FILE] = g_param_spec_object("file", NULL, NULL, G_TYPE_FILE, flags);
+    /**
      * WebLocksClaim:manager:
      *
-     * The manager with which the lock is requested.
+     * The manager with which the lock is requested; %NULL until the document has been opened.
      *
      * Since: 0.1
      */
@@ -937,7 +1204,7 @@ install_settings(GParamFlags flags)
     /**
      * WebLocksClaim:name:
      *
-     * The resource name.
+     * The resource name; %NULL until the document has been opened.
      *
      * Since: 0.1
      */
@@ -978,6 +1245,16 @@ static void
 install_results(GParamFlags flags)
 {
     /**
+     * WebLocksClaim:excludes-all:
+     *
+     * Whether the claim on a document excludes all editors of the user that claim it as well. If
+     * not, it excludes only those of the same sandboxed application: it has not been opened yet, or
+     * the application could not prove to the service that it may write the document.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_EXCLUDES_ALL] = g_param_spec_boolean("excludes-all", NULL, NULL, FALSE, flags);
+    /**
      * WebLocksClaim:state:
      *
      * The state.
@@ -1013,8 +1290,8 @@ install_results(GParamFlags flags)
     /**
      * WebLocksClaim:holder:
      *
-     * The first holder of the lock, while the claim waits; %NULL if there is none,
-     * or that is not known yet.
+     * The first holder of the lock, while the claim waits; %NULL if there is none, or that is not
+     * known yet. In a sandbox it is not known of a document that is shared with other editors.
      *
      * Since: 0.1
      */
@@ -1046,6 +1323,7 @@ web_locks_claim_class_init(WebLocksClaimClass *class)
 
     object_class->get_property = web_locks_claim_get_property;
     object_class->set_property = web_locks_claim_set_property;
+    object_class->constructed = web_locks_claim_constructed;
     object_class->dispose = web_locks_claim_dispose;
     object_class->finalize = web_locks_claim_finalize;
     install_settings(G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);

@@ -30,9 +30,7 @@ on_take_over(GtkButton *button, gpointer claim)
 static WebLocksClaim *
 claim_new(GFile *file)
 {
-    g_autoptr(WebLocksManager) documents = web_locks_manager_new(NULL, WEB_LOCKS_DOCUMENTS_BUCKET);
-    g_autofree char *name = web_locks_document_name_for_file(file);
-    WebLocksClaim *claim = web_locks_claim_new(documents, name);
+    WebLocksClaim *claim = web_locks_claim_new_for_file(NULL, file);
 
     web_locks_claim_set_reclaim(claim, TRUE);
     return claim;

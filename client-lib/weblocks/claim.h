@@ -37,6 +37,8 @@ G_DECLARE_FINAL_TYPE(WebLocksClaim, web_locks_claim, WEB_LOCKS, CLAIM, GObject)
 
 WEB_LOCKS_PUBLIC
 WebLocksClaim *web_locks_claim_new(WebLocksManager *manager, const char *name);
+WEB_LOCKS_PUBLIC
+WebLocksClaim *web_locks_claim_new_for_file(WebLocksAgent *agent, GFile *file);
 
 WEB_LOCKS_PUBLIC
 void web_locks_claim_start(WebLocksClaim *self);
@@ -55,6 +57,10 @@ WEB_LOCKS_PUBLIC
 WebLocksManager *web_locks_claim_get_manager(WebLocksClaim *self);
 WEB_LOCKS_PUBLIC
 const char *web_locks_claim_get_name(WebLocksClaim *self);
+WEB_LOCKS_PUBLIC
+GFile *web_locks_claim_get_file(WebLocksClaim *self);
+WEB_LOCKS_PUBLIC
+gboolean web_locks_claim_get_excludes_all(WebLocksClaim *self);
 WEB_LOCKS_PUBLIC
 WebLocksMode web_locks_claim_get_mode(WebLocksClaim *self);
 WEB_LOCKS_PUBLIC

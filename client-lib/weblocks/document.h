@@ -14,14 +14,21 @@ G_BEGIN_DECLS
 /**
  * WEB_LOCKS_DOCUMENTS_BUCKET:
  *
- * The name of the bucket that all editors share for the documents that they have open: see
- * [func@WebLocks.document_name_for_file].
+ * The name of the bucket that all editors of a user share for the documents that they have open,
+ * outside of sandboxes: see [method@WebLocks.Agent.open_document_async].
  *
  * Since: 0.1
  */
 #define WEB_LOCKS_DOCUMENTS_BUCKET "documents"
 
 WEB_LOCKS_PUBLIC
-char *web_locks_document_name_for_file(GFile *file);
+void web_locks_agent_open_document_async(WebLocksAgent *self,
+                                         GFile *file,
+                                         GCancellable *cancellable,
+                                         GAsyncReadyCallback callback,
+                                         gpointer user_data);
+WEB_LOCKS_PUBLIC
+WebLocksManager *web_locks_agent_open_document_finish(
+    WebLocksAgent *self, GAsyncResult *result, char **name, gboolean *excludes_all, GError **error);
 
 G_END_DECLS

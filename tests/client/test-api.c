@@ -140,12 +140,61 @@ test_monitors_of_all(void)
 
 /* ---- names of documents */
 
+static void
+on_opened(GObject *source, GAsyncResult *result, gpointer data)
+{
+    *(GAsyncResult **)data = g_object_ref(result);
+}
+
+static gboolean
+has_result(gpointer result)
+{
+    return *(GAsyncResult **)result != NULL;
+}
+
+/* Outside of a sandbox: no service is asked. */
+static char *
+name_for_file(GFile *file)
+{
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, "unix:path=/nonexistent");
+    g_autoptr(GAsyncResult) result = NULL;
+    g_autoptr(WebLocksManager) manager = NULL;
+    g_autoptr(GError) error = NULL;
+    gboolean excludes_all = FALSE;
+    char *name = NULL;
+
+    web_locks_agent_open_document_async(agent, file, NULL, on_opened, &result);
+    test_wait(has_result, &result);
+    manager = web_locks_agent_open_document_finish(agent, result, &name, &excludes_all, &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(web_locks_manager_get_bucket(manager), ==, WEB_LOCKS_DOCUMENTS_BUCKET);
+    g_assert_true(excludes_all);
+    return name;
+}
+
 static char *
 name_for_path(const char *path)
 {
     g_autoptr(GFile) file = g_file_new_for_path(path);
 
-    return web_locks_document_name_for_file(file);
+    return name_for_file(file);
+}
+
+static void
+test_opening_cancelled(void)
+{
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, "unix:path=/nonexistent");
+    g_autoptr(GCancellable) cancellable = g_cancellable_new();
+    g_autoptr(GFile) file = g_file_new_for_path("/nonexistent");
+    g_autoptr(GAsyncResult) result = NULL;
+    g_autoptr(GError) error = NULL;
+    char *name;
+
+    web_locks_agent_open_document_async(agent, file, cancellable, on_opened, &result);
+    g_cancellable_cancel(cancellable);
+    test_wait(has_result, &result);
+    g_assert_null(web_locks_agent_open_document_finish(agent, result, &name, NULL, &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
 }
 
 static void
@@ -168,7 +217,7 @@ test_document_names(void)
     g_assert_cmpint(symlink("a b", link), ==, 0);
     resolved = name_for_path(link);
     g_assert_cmpstr(resolved, ==, expected);
-    remote = web_locks_document_name_for_file(url);
+    remote = name_for_file(url);
     g_assert_cmpstr(remote, ==, "https://example.org/a%20b");
     g_assert_true(g_str_has_prefix(hash, "sha256:"));
     g_assert_cmpuint(strlen(hash), ==, strlen("sha256:") + 64);
@@ -207,6 +256,7 @@ main(int argc, char **argv)
     g_test_add_func("/api/options", test_options);
     g_test_add_func("/api/monitors-of-all-buckets", test_monitors_of_all);
     g_test_add_func("/api/document-names", test_document_names);
+    g_test_add_func("/api/opening-cancelled", test_opening_cancelled);
     g_test_add_func("/api/groups", test_groups);
     return test_run(NULL);
 }

@@ -384,6 +384,71 @@ test_other_context(void)
     test_wait_for_state(observer, " | ");
 }
 
+/* ---- documents */
+
+static WebLocksClaim *
+document_claim_new(Notified *notified)
+{
+    g_autoptr(WebLocksAgent) agent = test_agent_new();
+    g_autoptr(GFile) file = g_file_new_for_path("/nonexistent/document");
+    WebLocksClaim *claim = web_locks_claim_new_for_file(agent, file);
+
+    notified_watch(notified, claim);
+    return claim;
+}
+
+static void
+test_document(void)
+{
+    g_auto(Notified) notified_one = {0}, notified_two = {0};
+    g_autoptr(WebLocksClaim) one = document_claim_new(&notified_one);
+    g_autoptr(WebLocksClaim) two = document_claim_new(&notified_two);
+    g_autofree char *uri = g_file_get_uri(web_locks_claim_get_file(one));
+    g_autoptr(GError) error = NULL;
+
+    g_assert_null(web_locks_claim_get_manager(one));
+    g_assert_null(web_locks_claim_get_name(one));
+    g_assert_false(web_locks_claim_get_excludes_all(one));
+    web_locks_claim_start(one);
+    test_wait(claim_is_held, one);
+    g_assert_cmpstr(web_locks_claim_get_name(one), ==, uri);
+    g_assert_cmpstr(web_locks_manager_get_bucket(web_locks_claim_get_manager(one)), ==,
+                    WEB_LOCKS_DOCUMENTS_BUCKET);
+    g_assert_true(web_locks_claim_get_excludes_all(one));
+    web_locks_claim_start(two);
+    test_wait(claim_is_queued, two);
+    web_locks_claim_stop(one);
+    test_wait(claim_is_held, two);
+    g_assert_true(claim_take_over(one, &error));
+    g_assert_no_error(error);
+    test_wait(claim_is_over, two);
+    g_assert_cmpstr(notified_two.states->str, ==, "waiting held lost ");
+}
+
+/* The claim is stopped, or dropped, before the document has been opened. */
+static void
+test_document_stopped(void)
+{
+    g_auto(Notified) notified = {0}, dropped = {0};
+    g_autoptr(WebLocksClaim) claim = document_claim_new(&notified);
+    WebLocksClaim *other = document_claim_new(&dropped);
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer = {0};
+
+    web_locks_claim_start(claim);
+    web_locks_claim_stop(claim);
+    web_locks_claim_take_over_async(claim, NULL, answer_take, &answer);
+    web_locks_claim_stop(claim);
+    g_assert_false(web_locks_claim_take_over_finish(claim, answer_wait(&answer), &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    web_locks_claim_start(other);
+    g_object_unref(other);
+    g_assert_null(dropped.claim);
+    web_locks_claim_start(claim);
+    test_wait(claim_is_held, claim);
+    g_assert_cmpstr(notified.states->str, ==, "waiting idle waiting held ");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -401,5 +466,7 @@ main(int argc, char **argv)
     g_test_add_func("/claim/bad-names", test_bad_names);
     g_test_add_func("/claim/agent-closed", test_agent_closed);
     g_test_add_func("/claim/other-context", test_other_context);
+    g_test_add_func("/claim/document", test_document);
+    g_test_add_func("/claim/document-stopped", test_document_stopped);
     return test_run(NULL);
 }

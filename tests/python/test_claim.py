@@ -72,10 +72,27 @@ class Claims(PythonTestCase):
         with self.assertRaises(GLib.Error):
             WebLocks.Monitor.new_for_name(self.manager, 'n' * 100_000)
 
-    def test_names_of_documents(self):
-        name = WebLocks.document_name_for_file(Gio.File.new_for_path('/nonexistent/a b'))
-        self.assertEqual(name, GLib.filename_to_uri('/nonexistent/a b'))
-        self.assertEqual(WebLocks.DOCUMENTS_BUCKET, 'documents')
+    def test_documents(self):
+        file = Gio.File.new_for_path('/nonexistent/a b')
+        claim = WebLocks.Claim(agent=self.manager.get_agent(), file=file)
+        self.assertEqual((claim.get_file(), claim.get_name(), claim.get_manager(), claim.props.excludes_all),
+                         (file, None, None, False))
+        claim.start()
+        wait_for(claim.get_held, what='lock')
+        self.assertEqual((claim.get_name(), claim.get_manager().get_bucket(), claim.props.excludes_all),
+                         (GLib.filename_to_uri('/nonexistent/a b'), WebLocks.DOCUMENTS_BUCKET, True))
+        other = WebLocks.Claim.new_for_file(self.new_manager().get_agent(), file)
+        other.start()
+        wait_for(lambda: other.get_holder() is not None, what='holder')
+        done = []
+        other.take_over_async(None, lambda source, result: done.append(source.take_over_finish(result)))
+        wait_for(lambda: done, what='result')
+        self.assertEqual((done, other.get_held()), ([True], True))
+        wait_for(lambda: not claim.get_held(), what='loss')
+        # Without a start, it is opened by this.
+        claim.take_over_async(None, lambda source, result: done.append(source.take_over_finish(result)))
+        wait_for(lambda: len(done) == 2, what='result')
+        self.assertTrue(claim.get_held())
 
 
 if __name__ == '__main__':

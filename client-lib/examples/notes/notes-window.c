@@ -30,7 +30,7 @@ struct _NotesWindow {
     gboolean is_editable;
 
     WebLocksClaim *claim;     /* on being the only one who edits the file */
-    WebLocksMonitor *monitor; /* of who edits and who waits */
+    WebLocksMonitor *monitor; /* of who edits and who waits; NULL: not known */
 };
 
 G_DEFINE_FINAL_TYPE(NotesWindow, notes_window, GTK_TYPE_APPLICATION_WINDOW)
@@ -46,7 +46,9 @@ notes_window_show(NotesWindow *self)
     g_autofree char *name = g_strconcat(unsaved, file, NULL);
     WebLocksLockInfo *info = web_locks_claim_get_holder(self->claim);
     g_autofree char *holder = info != NULL ? notes_describe(info) : g_strdup(_("Nobody"));
-    guint n_waiting = g_list_model_get_n_items(web_locks_monitor_get_pending(self->monitor));
+    guint n_waiting = self->monitor != NULL
+                          ? g_list_model_get_n_items(web_locks_monitor_get_pending(self->monitor))
+                          : 0;
     g_autofree char *state =
         editable ? g_strdup_printf(_("Editing, %u waiting"), n_waiting)
                  : g_strdup_printf(_("%s is editing, %u waiting"), holder, n_waiting);
@@ -204,6 +206,22 @@ on_state_changed(NotesWindow *self)
     notes_window_show(self);
 }
 
+/* The document has been opened. */
+static void
+on_name_changed(NotesWindow *self)
+{
+    WebLocksManager *manager = web_locks_claim_get_manager(self->claim);
+    g_autoptr(GtkNoSelection) selection = NULL;
+
+    g_set_object(&self->monitor, NULL);
+    self->monitor =
+        web_locks_monitor_new_for_name(manager, web_locks_claim_get_name(self->claim), NULL);
+    g_signal_connect_object(self->monitor, "changed", G_CALLBACK(notes_window_show), self,
+                            G_CONNECT_SWAPPED);
+    selection = gtk_no_selection_new(notes_queue_new(self->monitor));
+    gtk_column_view_set_model(self->queue_view, GTK_SELECTION_MODEL(selection));
+}
+
 /* Functions for the two columns of the queue view, which notes.ui refers to. */
 static char *
 state_text(GtkListItem *item, gboolean held)
@@ -314,25 +332,19 @@ NotesWindow *
 notes_window_new(GtkApplication *application, GFile *file)
 {
     NotesWindow *self = g_object_new(NOTES_TYPE_WINDOW, "application", application, NULL);
-    g_autoptr(WebLocksManager) documents = web_locks_manager_new(NULL, WEB_LOCKS_DOCUMENTS_BUCKET);
-    g_autofree char *lock_name = web_locks_document_name_for_file(file);
     /* The file itself and not a link to it, since it is replaced when it is saved. */
     char *real_path = realpath(g_file_peek_path(file), NULL);
-    g_autoptr(GtkNoSelection) selection = NULL;
     char *text = NULL;
 
     self->path = real_path != NULL ? real_path : g_file_get_path(file);
-    self->claim = g_object_new(WEB_LOCKS_TYPE_CLAIM, "manager", documents, "name", lock_name, "why",
-                               "editing", "reclaim", TRUE, NULL);
+    self->claim =
+        g_object_new(WEB_LOCKS_TYPE_CLAIM, "file", file, "why", "editing", "reclaim", TRUE, NULL);
     g_signal_connect_object(self->claim, "notify::state", G_CALLBACK(on_state_changed), self,
                             G_CONNECT_SWAPPED);
     g_signal_connect_object(self->claim, "notify::holder", G_CALLBACK(notes_window_show), self,
                             G_CONNECT_SWAPPED);
-    self->monitor = web_locks_monitor_new_for_name(documents, lock_name, NULL);
-    g_signal_connect_object(self->monitor, "changed", G_CALLBACK(notes_window_show), self,
+    g_signal_connect_object(self->claim, "notify::name", G_CALLBACK(on_name_changed), self,
                             G_CONNECT_SWAPPED);
-    selection = gtk_no_selection_new(notes_queue_new(self->monitor));
-    gtk_column_view_set_model(self->queue_view, GTK_SELECTION_MODEL(selection));
     g_file_get_contents(self->path, &text, NULL, NULL);
     set_text(self, text != NULL ? text : g_strdup(""));
     web_locks_claim_start(self->claim);
