@@ -3,7 +3,6 @@
 
 """The engine and one real server: every operation with every typed answer, sessions and watches."""
 
-import os
 import signal
 import time
 
