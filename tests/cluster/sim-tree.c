@@ -10,9 +10,9 @@
  * negative. */
 #define FIRST_SEQUENCE (G_MAXINT32 - 20)
 
-/* Of the counters of tokens: after a few more grants, the next generation begins. */
-#define COUNTERS    "/weblocks/tokens/"
-#define FIRST_COUNT 0xfffa
+#define COUNTERS "/weblocks/tokens/"
+
+gint32 sim_tree_first_count;
 
 struct SimTree {
     GHashTable *nodes; /* path -> SimNode */
@@ -199,7 +199,7 @@ apply_create(SimTree *tree, const SimOp *op)
     node->is_container = op->mode == ZOO_CONTAINER;
     node->next_sequence = node->is_container ? FIRST_SEQUENCE : 0;
     if (g_str_has_prefix(op->path, COUNTERS) && strchr(op->path + strlen(COUNTERS), '/') != NULL)
-        node->version = FIRST_COUNT;
+        node->version = sim_tree_first_count;
     g_hash_table_insert(tree->nodes, g_strdup(op->path), node);
     g_ptr_array_add(parent->children, g_strdup(strrchr(op->path, '/') + 1));
     /* The number after G_MAXINT32 is G_MININT32. */

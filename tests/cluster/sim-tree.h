@@ -43,6 +43,9 @@ void sim_transaction_unref(SimTransaction *transaction);
 /* Copies the strings. */
 SimOp *sim_transaction_add(SimTransaction *transaction, SimOpKind kind, const char *path);
 
+/* The version with which counters of tokens begin: see cluster/engine/tokens.c. */
+extern gint32 sim_tree_first_count;
+
 typedef struct SimTree SimTree;
 
 /* What watches are told: a node was changed or deleted, or its children have changed. */

@@ -540,6 +540,8 @@ main(int argc, char **argv)
     guint32 n_schedules = argc > 1 ? (guint32)strtoul(argv[1], NULL, 10) : 1000;
     guint32 first = argc > 2 ? (guint32)strtoul(argv[2], NULL, 10) : 1;
 
+    /* After a few more grants, the next generation begins. */
+    sim_tree_first_count = 0xfffa;
     g_log_set_writer_func(write_log, NULL, NULL);
     for (guint32 i = 0; i < n_schedules; i++)
         run_schedule(first + i, argc > 3);

@@ -126,8 +126,8 @@ send_demand(Host *host, Slot *slot, PermitMode want, gboolean is_held, gboolean 
 
     cluster_packet_write(bytes, CLUSTER_PACKET_DEMAND, slot->handle, slot->block,
                          is_held ? slot->session : 0, is_held ? slot->claim : 0, SIM_UID,
-                         ++slot->number, want, is_held ? slot->mode : PERMIT_NONE, 0, is_over,
-                         want != PERMIT_NONE, SIM_BUCKET, name);
+                         ++slot->number, want, is_held ? slot->mode : PERMIT_NONE, 0, FALSE,
+                         is_over, want != PERMIT_NONE, SIM_BUCKET, name);
     send_packet(host, bytes);
     if (is_over)
         slot->block = 0;

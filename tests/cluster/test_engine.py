@@ -183,7 +183,7 @@ class Operations(EngineCase):
         """Sets a node until its version is `count`."""
         version = self.assert_ok(engine.ask('get', path)).version
         while version < count:
-            n = min(count - version, 5000)
+            n = min(count - version, 1000)
             self.assert_ok(engine.ask('set-many', path, n))
             version += n
         self.assertEqual(self.assert_ok(engine.ask('get', path)).version, count)
