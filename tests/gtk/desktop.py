@@ -94,13 +94,13 @@ class DisplayTestCase(BusTestCase):
 class Program:
     """A process with a window. Its output is written to a file."""
 
-    def __init__(self, command, display, bus, env, stdin=subprocess.DEVNULL, stdout=None):
+    def __init__(self, command, display, bus, env, stdin=subprocess.DEVNULL, stdout=None, pass_fds=()):
         self.display = display
         self.name = os.path.basename(command[0])
         self.log_path = os.path.join(bus.directory, f'{self.name}-{os.urandom(4).hex()}.log')
         self._log = open(self.log_path, 'wb')
         self.process = spawn(command, stdin=stdin, stdout=stdout or self._log, stderr=self._log,
-                             env=env)
+                             env=env, pass_fds=pass_fds)
 
     @property
     def pid(self):
