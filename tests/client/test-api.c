@@ -88,6 +88,43 @@ test_options(void)
     g_assert_cmpstr(web_locks_options_get_why(options), ==, "because");
 }
 
+/* In the client's own bucket; other buckets are in the tests of the service. */
+static void
+test_break(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), second = NULL;
+    g_autoptr(WebLocksSnapshot) snapshot = NULL;
+    g_autoptr(WebLocksLockInfo) info = NULL;
+    g_autoptr(GPtrArray) observable = NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer = {0};
+    WebLocksManager *listed;
+
+    observable =
+        web_locks_agent_list_observable_sync(web_locks_manager_get_agent(manager), NULL, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(observable->len, ==, 1);
+    listed = observable->pdata[0];
+    g_assert_null(web_locks_manager_get_application(listed));
+    g_assert_cmpuint(web_locks_manager_get_uid(listed), ==, getuid());
+    g_assert_cmpuint(web_locks_manager_get_uid(manager), ==, getuid());
+    snapshot = web_locks_manager_inspect_sync(listed, "a", NULL, &error);
+    g_assert_no_error(error);
+    info = g_list_model_get_item(web_locks_snapshot_get_held(snapshot), 0);
+    g_assert_cmpstr(web_locks_lock_info_get_application(info), ==, "");
+    g_assert_cmpint(web_locks_manager_break_sync(listed, "b", NULL, NULL, &error), ==, 0);
+    g_assert_cmpint(web_locks_manager_break_sync(listed, "a", info, NULL, &error), ==, 1);
+    g_assert_cmpint(web_locks_manager_break_sync(listed, "a", info, NULL, &error), ==, 0);
+    g_assert_no_error(error);
+    second = test_lock(manager, "a");
+    web_locks_manager_break_async(manager, "a", NULL, NULL, answer_take, &answer);
+    g_assert_cmpint(web_locks_manager_break_finish(manager, answer_wait(&answer), &error), ==, 1);
+    g_assert_no_error(error);
+    g_assert_cmpint(web_locks_manager_break_sync(manager, "-a", NULL, NULL, &error), ==, -1);
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
+}
+
 static gboolean
 is_empty(gpointer list)
 {
@@ -254,6 +291,7 @@ main(int argc, char **argv)
     g_test_add_func("/api/types", test_types);
     g_test_add_func("/api/version", test_version);
     g_test_add_func("/api/options", test_options);
+    g_test_add_func("/api/break", test_break);
     g_test_add_func("/api/monitors-of-all-buckets", test_monitors_of_all);
     g_test_add_func("/api/document-names", test_document_names);
     g_test_add_func("/api/opening-cancelled", test_opening_cancelled);
