@@ -1,0 +1,123 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The lock that is claimed: given by the application, or found out by opening a document. */
+
+#include "config.h"
+
+#include "client-lib/claim-private.h"
+
+static void
+set_lock(WebLocksClaim *self, WebLocksManager *manager, char *take_name, gboolean excludes_all)
+{
+    const gboolean is_new_name = g_strcmp0(self->name, take_name) != 0;
+
+    g_object_freeze_notify(G_OBJECT(self));
+    /* Another manager of the same bucket is the same. */
+    if (self->manager == NULL || !g_str_equal(web_locks_manager_get_bucket(self->manager),
+                                              web_locks_manager_get_bucket(manager))) {
+        g_set_object(&self->manager, manager);
+        g_object_notify(G_OBJECT(self), "manager");
+    }
+    g_free(self->name);
+    self->name = take_name;
+    if (is_new_name)
+        g_object_notify(G_OBJECT(self), "name");
+    if (self->excludes_all != excludes_all)
+        g_object_notify(G_OBJECT(self), "excludes-all");
+    self->excludes_all = excludes_all;
+    g_object_thaw_notify(G_OBJECT(self));
+}
+
+void
+web_locks_claim_open_document(WebLocksClaim *self,
+                              GCancellable *cancellable,
+                              GAsyncReadyCallback callback,
+                              gpointer data)
+{
+    g_main_context_push_thread_default(self->ref->context);
+    web_locks_agent_open_document_async(self->agent, self->file, cancellable, callback, data);
+    g_main_context_pop_thread_default(self->ref->context);
+}
+
+gboolean
+web_locks_claim_finish_opening(WebLocksClaim *self,
+                               GObject *agent,
+                               GAsyncResult *result,
+                               GError **error)
+{
+    gboolean excludes_all;
+    char *name;
+    g_autoptr(WebLocksManager) manager = web_locks_agent_open_document_finish(
+        WEB_LOCKS_AGENT(agent), result, &name, &excludes_all, error);
+
+    if (manager == NULL)
+        return FALSE;
+    set_lock(self, manager, name, excludes_all);
+    return TRUE;
+}
+
+/**
+ * web_locks_claim_get_manager:
+ * @self: a claim
+ *
+ * Gets the bucket.
+ *
+ * Returns: (transfer none) (nullable): the manager; %NULL if the document has not been opened yet
+ * Since: 0.1
+ */
+WebLocksManager *
+web_locks_claim_get_manager(WebLocksClaim *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), NULL);
+    return self->manager;
+}
+
+/**
+ * web_locks_claim_get_name:
+ * @self: a claim
+ *
+ * Gets the resource name (section 2.1 of the standard).
+ *
+ * Returns: (transfer none) (nullable): the name; %NULL if the document has not been opened yet
+ * Since: 0.1
+ */
+const char *
+web_locks_claim_get_name(WebLocksClaim *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), NULL);
+    return self->name;
+}
+
+/**
+ * web_locks_claim_get_file:
+ * @self: a claim
+ *
+ * Gets the document.
+ *
+ * Returns: (transfer none) (nullable): the document; %NULL if the claim is not on one
+ * Since: 0.1
+ */
+GFile *
+web_locks_claim_get_file(WebLocksClaim *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), NULL);
+    return self->file;
+}
+
+/**
+ * web_locks_claim_get_excludes_all:
+ * @self: a claim
+ *
+ * Gets whether the claim on a document excludes all editors of the user, or only those of this
+ * application: see [property@WebLocks.Claim:excludes-all].
+ *
+ * Returns: whether it excludes all
+ * Since: 0.1
+ */
+gboolean
+web_locks_claim_get_excludes_all(WebLocksClaim *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), FALSE);
+    return self->excludes_all;
+}

@@ -1,0 +1,522 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The states of a claim, and how one leads to the next.
+ *
+ * A claim makes one request after the other. It has a `request` exactly while it waits, and a
+ * `lock` exactly while it holds it; change() keeps that, and is the only function that changes the
+ * state.
+ *
+ * If the request is granted while a take-over is in progress, the claim waits until that has
+ * finished: the service may already have taken the lock from the request to grant it to the
+ * take-over.
+ *
+ * With a document, each request begins with opening it: only then the manager and the name of the
+ * lock are known, and a service that was started since has forgotten what was opened before.
+ *
+ * Application code runs in change(), as handlers of "notify": whatever follows it has to look at
+ * the state again. Callbacks have a weak reference, so that what is going on doesn't keep a claim
+ * alive, and compare their request with the current one. */
+
+#include "config.h"
+
+#include "client-lib/agent-private.h"
+#include "client-lib/claim-private.h"
+#include "client-lib/lock-private.h"
+#include "client-lib/manager-private.h"
+
+/* How often a document is opened again before a request is taken for refused, and the pause after
+ * which it is if there is no service. */
+#define REOPENS_MAX     3
+#define REOPEN_PAUSE_MS 1000
+
+/* ---- the weak reference */
+
+ClaimRef *
+claim_ref_new(WebLocksClaim *claim)
+{
+    ClaimRef *self = g_atomic_rc_box_new0(ClaimRef);
+
+    g_weak_ref_init(&self->claim, claim);
+    self->context = g_main_context_ref_thread_default();
+    return self;
+}
+
+static void
+claim_ref_clear(gpointer data)
+{
+    ClaimRef *self = data;
+
+    g_weak_ref_clear(&self->claim);
+    g_main_context_unref(self->context);
+}
+
+void
+claim_ref_unref(gpointer data)
+{
+    g_atomic_rc_box_release_full(data, claim_ref_clear);
+}
+
+static void
+claim_ref_unref_closure(gpointer data, GClosure *closure)
+{
+    claim_ref_unref(data);
+}
+
+/* Returns a reference, or NULL if the claim is gone. */
+static WebLocksClaim *
+claim_ref_get(ClaimRef *self)
+{
+    return g_weak_ref_get(&self->claim);
+}
+
+/* ---- changing */
+
+static void
+drop_request(WebLocksClaim *self)
+{
+    g_autoptr(GTask) request = g_steal_pointer(&self->request);
+    g_autoptr(GCancellable) cancellable = g_steal_pointer(&self->cancellable);
+
+    g_clear_object(&self->granted);
+    web_locks_claim_stop_watching(self);
+    if (request != NULL)
+        g_cancellable_cancel(cancellable); /* no effect after the grant */
+}
+
+/* The application may have a reference to the lock, so it is released explicitly. */
+static void
+drop_lock(WebLocksClaim *self)
+{
+    g_autoptr(WebLocksLock) lock = g_steal_pointer(&self->lock);
+
+    if (lock == NULL)
+        return;
+    g_signal_handlers_disconnect_by_data(lock, self->ref);
+    web_locks_lock_release(lock);
+}
+
+static void on_lock_notify(WebLocksLock *lock, GParamSpec *pspec, gpointer ref);
+
+static void
+take_lock(WebLocksClaim *self, WebLocksLock *lock)
+{
+    self->lock = g_object_ref(lock);
+    g_signal_connect_data(lock, "notify::held", G_CALLBACK(on_lock_notify),
+                          g_atomic_rc_box_acquire(self->ref), claim_ref_unref_closure,
+                          G_CONNECT_DEFAULT);
+}
+
+static gboolean
+is_same_error(const GError *a, const GError *b)
+{
+    if (a == NULL || b == NULL)
+        return a == b;
+    return g_error_matches(a, b->domain, b->code) && g_str_equal(a->message, b->message);
+}
+
+/* Enters a state with all that belongs to it. `object` is the request when waiting, the lock when
+ * held, and NULL otherwise. Takes the error. */
+static void
+change(WebLocksClaim *self, WebLocksClaimState state, gpointer object, GError *error)
+{
+    const gboolean had_lock = self->lock != NULL;
+    const gboolean is_new_error = !is_same_error(self->error, error);
+    const gboolean is_new = self->state != state;
+
+    g_object_freeze_notify(G_OBJECT(self));
+    drop_request(self);
+    drop_lock(self);
+    if (state == WEB_LOCKS_CLAIM_STATE_WAITING)
+        self->request = g_object_ref(object);
+    else if (object != NULL)
+        take_lock(self, object);
+    self->state = state;
+    g_clear_error(&self->error);
+    self->error = error;
+
+    if (is_new)
+        g_object_notify(G_OBJECT(self), "state");
+    if (had_lock != (self->lock != NULL))
+        g_object_notify(G_OBJECT(self), "held");
+    if (had_lock || self->lock != NULL) {
+        g_object_notify(G_OBJECT(self), "lock");
+        g_object_notify(G_OBJECT(self), "token");
+    }
+    if (is_new_error)
+        g_object_notify(G_OBJECT(self), "error");
+    g_object_thaw_notify(G_OBJECT(self));
+}
+
+/* ---- requests */
+
+static void on_acquired(GObject *source, GAsyncResult *result, gpointer unused);
+
+typedef struct {
+    GTask *request;
+    guint64 key;
+} Wait;
+
+static void
+wait_run(gpointer data)
+{
+    const Wait *wait = data;
+    g_autoptr(WebLocksClaim) self = claim_ref_get(g_task_get_task_data(wait->request));
+
+    if (self == NULL || self->request != wait->request)
+        return;
+    self->key = wait->key;
+    web_locks_claim_watch_queue(self);
+}
+
+static void
+wait_free(gpointer data)
+{
+    g_object_unref(((Wait *)data)->request);
+    g_free(data);
+}
+
+/* Called with the session lock held. */
+static void
+on_waits(GTask *request, guint64 key)
+{
+    WebLocksAgent *agent;
+    Wait *wait;
+
+    if (request == NULL) /* cancelled */
+        return;
+    agent = g_task_get_source_object(request);
+    wait = g_new(Wait, 1);
+    *wait = (Wait){g_object_ref(request), key};
+    session_deliver(connection_get_session(web_locks_agent_get_connection(agent)),
+                    g_task_get_context(request), wait_run, wait, wait_free);
+}
+
+WebLocksOptions *
+web_locks_claim_make_options(const WebLocksClaim *self, gboolean steal)
+{
+    return g_object_new(WEB_LOCKS_TYPE_OPTIONS, "mode", self->mode, "why", self->why, "steal",
+                        steal, NULL);
+}
+
+/* Takes the task. */
+static void
+start_request(WebLocksClaim *self, GTask *task)
+{
+    static const RequestFuncs funcs = {web_locks_lock_new, web_locks_lock_lose, on_waits};
+    g_autoptr(WebLocksOptions) options = web_locks_claim_make_options(self, FALSE);
+    g_auto(RequestOptions) values = {0};
+    GError *error = NULL;
+
+    request_options_init(&values, options);
+    values.patient = self->is_patient;
+    if (web_locks_manager_check_request(self->manager, self->name, &values, &error)) {
+        web_locks_manager_start_request(self->manager, self->name, &values, &funcs,
+                                        caller_of_task(task));
+        return;
+    }
+    g_task_return_error(task, error);
+    g_object_unref(task);
+}
+
+/* ---- opening again */
+
+static void open_document(WebLocksClaim *self, GTask *request);
+
+static gboolean
+on_pause_over(gpointer data)
+{
+    g_autoptr(GTask) request = g_object_ref(data);
+    g_autoptr(WebLocksClaim) self = claim_ref_get(g_task_get_task_data(request));
+
+    if (self != NULL && self->request == request)
+        open_document(self, request);
+    return G_SOURCE_REMOVE;
+}
+
+static void
+open_later(WebLocksClaim *self, GTask *request)
+{
+    g_autoptr(GSource) source = g_timeout_source_new(REOPEN_PAUSE_MS);
+
+    g_source_set_callback(source, on_pause_over, g_object_ref(request), g_object_unref);
+    g_source_attach(source, self->ref->context);
+}
+
+static void
+on_opened(GObject *source, GAsyncResult *result, gpointer data)
+{
+    g_autoptr(GTask) request = data;
+    g_autoptr(WebLocksClaim) self = claim_ref_get(g_task_get_task_data(request));
+    g_autoptr(GError) error = NULL;
+
+    if (self == NULL || self->request != request)
+        return;
+    if (web_locks_claim_finish_opening(self, source, result, &error)) {
+        if (self->request == request)
+            start_request(self, g_steal_pointer(&request));
+    } else if (self->is_patient &&
+               g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE)) {
+        open_later(self, request);
+    } else {
+        g_task_return_error(request, g_steal_pointer(&error));
+    }
+}
+
+static void
+open_document(WebLocksClaim *self, GTask *request)
+{
+    web_locks_claim_open_document(self, self->cancellable, on_opened, g_object_ref(request));
+}
+
+/* ---- */
+
+/* Takes the error, which the claim shows while it waits again; NULL: it waits for the first time.
+ * To wait again includes waiting for a service. */
+static void
+begin(WebLocksClaim *self, GError *error)
+{
+    g_autoptr(GCancellable) cancellable = g_cancellable_new();
+    g_autoptr(GTask) request = NULL;
+
+    g_main_context_push_thread_default(self->ref->context);
+    request = g_task_new(self->agent, cancellable, on_acquired, NULL);
+    g_main_context_pop_thread_default(self->ref->context);
+    g_task_set_task_data(request, g_atomic_rc_box_acquire(self->ref), claim_ref_unref);
+    g_task_set_check_cancellable(request, FALSE);
+    change(self, WEB_LOCKS_CLAIM_STATE_WAITING, request, error);
+    if (self->request != request)
+        return;
+    self->cancellable = g_steal_pointer(&cancellable);
+    self->is_patient = error != NULL;
+    if (self->file != NULL)
+        open_document(self, request);
+    else
+        start_request(self, g_object_ref(request));
+}
+
+/* Ends in `state`, and waits again if the application wants that and hasn't called anything else
+ * meanwhile. */
+static void
+end(WebLocksClaim *self, WebLocksClaimState state, const GError *error, gboolean can_wait_again)
+{
+    change(self, state, NULL, g_error_copy(error));
+    if (can_wait_again && self->reclaim && self->state == state)
+        begin(self, g_error_copy(error));
+}
+
+/* The lock was lost, or released by the application with a function of the lock. */
+static void
+check_lock(WebLocksClaim *self)
+{
+    g_autoptr(WebLocksLock) lock = NULL;
+    const GError *loss;
+
+    if (self->lock == NULL || web_locks_lock_get_held(self->lock))
+        return;
+    lock = g_object_ref(self->lock);
+    loss = web_locks_lock_get_error(lock);
+    if (loss != NULL)
+        end(self, WEB_LOCKS_CLAIM_STATE_LOST, loss, TRUE);
+    else
+        change(self, WEB_LOCKS_CLAIM_STATE_IDLE, NULL, NULL);
+}
+
+static gboolean
+check_lock_if_alive(gpointer ref)
+{
+    g_autoptr(WebLocksClaim) self = claim_ref_get(ref);
+
+    if (self != NULL)
+        check_lock(self);
+    return G_SOURCE_REMOVE;
+}
+
+/* In the main context of the agent, or in the thread that releases the lock. */
+static void
+on_lock_notify(WebLocksLock *lock, GParamSpec *pspec, gpointer data)
+{
+    ClaimRef *ref = data;
+
+    g_main_context_invoke_full(ref->context, G_PRIORITY_DEFAULT, check_lock_if_alive,
+                               g_atomic_rc_box_acquire(ref), claim_ref_unref);
+}
+
+void
+web_locks_claim_hold(WebLocksClaim *self, WebLocksLock *lock)
+{
+    self->n_reopened = 0;
+    change(self, WEB_LOCKS_CLAIM_STATE_HELD, lock, NULL);
+    check_lock(self);
+}
+
+/* Whether a service that has not opened the document has got the request, since it was started in
+ * between. */
+static gboolean
+is_forgotten(WebLocksClaim *self, const GError *error)
+{
+    return self->file != NULL && self->n_reopened < REOPENS_MAX &&
+           g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_SECURITY);
+}
+
+static void
+on_acquired(GObject *source, GAsyncResult *result, gpointer unused)
+{
+    GTask *request = G_TASK(result);
+    g_autoptr(WebLocksClaim) self = claim_ref_get(g_task_get_task_data(request));
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksLock) lock = g_task_propagate_pointer(request, &error);
+
+    if (self == NULL || self->request != request)
+        return; /* a lock that was granted meanwhile is released with its reference */
+    if (lock != NULL && self->taking != NULL) {
+        self->granted = g_steal_pointer(&lock);
+        web_locks_claim_stop_watching(self);
+    } else if (lock != NULL) {
+        web_locks_claim_hold(self, lock);
+    } else if (is_forgotten(self, error)) {
+        self->n_reopened++;
+        begin(self, NULL);
+    } else {
+        end(self, WEB_LOCKS_CLAIM_STATE_FAILED, error,
+            !self->is_patient &&
+                g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE));
+    }
+}
+
+/**
+ * web_locks_claim_start:
+ * @self: a claim
+ *
+ * Requests the lock. Does nothing if the claim waits for it or holds it.
+ *
+ * An error, such as that of a name that is not valid, leads to
+ * [enum@WebLocks.ClaimState.FAILED]; [property@WebLocks.Claim:error] has it.
+ *
+ * Since: 0.1
+ */
+void
+web_locks_claim_start(WebLocksClaim *self)
+{
+    g_return_if_fail(WEB_LOCKS_IS_CLAIM(self));
+    g_return_if_fail(self->file != NULL || (self->manager != NULL && self->name != NULL));
+
+    if (self->state == WEB_LOCKS_CLAIM_STATE_WAITING || self->state == WEB_LOCKS_CLAIM_STATE_HELD)
+        return;
+    self->n_reopened = 0;
+    g_object_ref(self);
+    begin(self, NULL);
+    g_object_unref(self);
+}
+
+/**
+ * web_locks_claim_stop:
+ * @self: a claim
+ *
+ * Aborts the request (section 4.3 of the standard), or releases the lock (section 4.2), without
+ * waiting for the service. The claim is idle afterwards, and can be started again.
+ *
+ * Since: 0.1
+ */
+void
+web_locks_claim_stop(WebLocksClaim *self)
+{
+    g_return_if_fail(WEB_LOCKS_IS_CLAIM(self));
+
+    self->taking = NULL;
+    change(self, WEB_LOCKS_CLAIM_STATE_IDLE, NULL, NULL);
+}
+
+void
+web_locks_claim_drop(WebLocksClaim *self)
+{
+    self->taking = NULL;
+    self->state = WEB_LOCKS_CLAIM_STATE_IDLE;
+    drop_request(self);
+    drop_lock(self);
+}
+
+/**
+ * web_locks_claim_get_state:
+ * @self: a claim
+ *
+ * Gets the state.
+ *
+ * Returns: the state
+ * Since: 0.1
+ */
+WebLocksClaimState
+web_locks_claim_get_state(WebLocksClaim *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), WEB_LOCKS_CLAIM_STATE_IDLE);
+    return self->state;
+}
+
+/**
+ * web_locks_claim_get_held:
+ * @self: a claim
+ *
+ * Gets whether the lock is held, that is whether the state is [enum@WebLocks.ClaimState.HELD].
+ *
+ * Like all properties of a claim it changes when the main context runs. In between,
+ * web_locks_lock_get_held() of [property@WebLocks.Claim:lock] is more current.
+ *
+ * Returns: whether the lock is held
+ * Since: 0.1
+ */
+gboolean
+web_locks_claim_get_held(WebLocksClaim *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), FALSE);
+    return self->lock != NULL;
+}
+
+/**
+ * web_locks_claim_get_lock:
+ * @self: a claim
+ *
+ * Gets the lock. Releasing it by its own functions has the effect of web_locks_claim_stop().
+ *
+ * Returns: (transfer none) (nullable): the lock; %NULL if it is not held
+ * Since: 0.1
+ */
+WebLocksLock *
+web_locks_claim_get_lock(WebLocksClaim *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), NULL);
+    return self->lock;
+}
+
+/**
+ * web_locks_claim_get_token:
+ * @self: a claim
+ *
+ * Gets the fencing token of the lock: see web_locks_lock_get_token().
+ *
+ * Returns: the token; 0 if the lock is not held
+ * Since: 0.1
+ */
+guint64
+web_locks_claim_get_token(WebLocksClaim *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), 0);
+    return self->lock != NULL ? web_locks_lock_get_token(self->lock) : 0;
+}
+
+/**
+ * web_locks_claim_get_error:
+ * @self: a claim
+ *
+ * Gets why the lock was lost, see web_locks_lock_get_error(), or why the request failed, see
+ * web_locks_manager_request_finish(). With [property@WebLocks.Claim:reclaim] it remains while the
+ * claim waits again.
+ *
+ * Returns: (transfer none) (nullable): the error, or %NULL
+ * Since: 0.1
+ */
+const GError *
+web_locks_claim_get_error(WebLocksClaim *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), NULL);
+    return self->error;
+}
