@@ -17,7 +17,7 @@ const PrincipalIdentity lock_world_identities[N_PRINCIPALS] = {
 };
 
 const char *const lock_world_buckets[N_BUCKETS] = {"private-0123456789abcdef0123456789abcdef",
-                                                   "group:7", "cluster:other"};
+                                                   "group:7", "documents", "cluster:other"};
 
 /* Few names, so that requests conflict; the last two are refused. */
 const char *const lock_world_names[N_NAMES] = {"n", "", "m", "x-y", "-n", "longer-than-8-bytes"};

@@ -14,13 +14,15 @@
 
 #define N_AGENTS     LOCK_WORLD_AGENTS
 #define N_PRINCIPALS 4
-#define N_BUCKETS    3
+#define N_BUCKETS    4
 #define N_NAMES      6
 
-/* The bucket of the group, which is the last principal, and that of a cluster, which is there
- * instead of it in a world with a cluster. The other bucket is a private session. */
-#define GROUP_BUCKET   1
-#define CLUSTER_BUCKET 2
+/* The bucket of the group, which is the last principal, that of the documents of each uid, which
+ * the sandboxed application shares, and that of a cluster, which is there instead of these in a
+ * world with a cluster. The other bucket is a private session. */
+#define GROUP_BUCKET     1
+#define DOCUMENTS_BUCKET 2
+#define CLUSTER_BUCKET   3
 
 /* A request or an event of the core or of the model, in a common representation. */
 typedef struct {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/bus-names.h"
 #include "service/core/lock-manager.h"
 #include "service/core/lock-queue.h"
 #include "service/core/user-agent.h"
@@ -12,6 +13,9 @@
 #define REALTIME_US G_GINT64_CONSTANT(1700000000000000)
 
 static const guint principal_of_slot[N_AGENTS] = {0, 0, 0, 0, 1, 1, 2, 2};
+
+/* Those who are in no sandbox. */
+static const guint principal_of_uid_of_slot[N_AGENTS] = {0, 0, 0, 0, 0, 0, 2, 2};
 
 /* Low limits, so that they are reached. */
 static const struct {
@@ -48,20 +52,24 @@ forget_effects(World *world)
 static ModelManager
 get_place(const World *world, guint slot, const LockOperation *operation)
 {
-    const guint other = world->has_cluster ? CLUSTER_BUCKET : GROUP_BUCKET;
-    const guint bucket = operation->place & 1u ? other : 0;
-
-    return (ModelManager){bucket == GROUP_BUCKET ? N_PRINCIPALS - 1 : principal_of_slot[slot],
-                          bucket};
+    if (!(operation->place & 1u))
+        return (ModelManager){principal_of_slot[slot], 0};
+    if (world->has_cluster)
+        return (ModelManager){principal_of_slot[slot], CLUSTER_BUCKET};
+    if (operation->place & 16u)
+        return (ModelManager){principal_of_uid_of_slot[slot], DOCUMENTS_BUCKET};
+    return (ModelManager){N_PRINCIPALS - 1, GROUP_BUCKET};
 }
 
 /* Returns a reference to what the agent addresses by the name of the bucket. */
 static LockManager *
 get_manager(const World *world, guint slot, guint bucket)
 {
-    const char *name = lock_world_buckets[bucket];
-    const PrincipalIdentity owner =
-        principal_identity_of_bucket(world->core, &world->agents[slot]->principal->identity, &name);
+    const PrincipalIdentity *caller = &world->agents[slot]->principal->identity;
+    const char *name = bucket == DOCUMENTS_BUCKET && caller->kind != PRINCIPAL_UNSANDBOXED
+                           ? BUS_USER_DOCUMENTS_BUCKET
+                           : lock_world_buckets[bucket];
+    const PrincipalIdentity owner = principal_identity_of_bucket(world->core, caller, &name);
 
     return user_agent_get_manager(world->core, &owner, name);
 }

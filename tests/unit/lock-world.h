@@ -29,8 +29,9 @@ typedef struct {
 
 typedef struct LockWorld LockWorld;
 
-/* `seed` is only printed on failure. With a cluster, one of the two buckets is served under
- * permits, which some operations change. Prints each operation if `is_loud`. */
+/* `seed` is only printed on failure. With a cluster, each principal has a bucket that is served
+ * under permits, which some operations change; without, principals share buckets. Prints each
+ * operation if `is_loud`. */
 LockWorld *lock_world_new(const char *seed, gboolean has_cluster, gboolean is_loud);
 
 /* Terminates all agents and checks that no object is left. */
