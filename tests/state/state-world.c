@@ -7,8 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/bus-names.h"
 #include "service/core/lock-queue.h"
 #include "service/core/principal.h"
+#include "service/documents/opened.h"
 #include "service/state/log.h"
 #include "service/state/restore.h"
 
@@ -97,6 +99,17 @@ world_init_user_agent(UserAgent *user_agent, gint64 monotonic_us, gint64 realtim
     user_agent_set_time(user_agent, monotonic_us, realtime_us);
 }
 
+/* As the service, which makes another one at each start; that of a restored state replaces it. */
+static void
+choose_document_key(World *world, const char *directory, guint8 bus)
+{
+    g_autofree char *path = world_path(directory, bus, "state");
+    guint64 *key = world->user_agent.document_key;
+
+    key[0] = g_file_test(path, G_FILE_TEST_EXISTS) ? 2 : 1;
+    key[1] = ~key[0];
+}
+
 static void
 adopt(World *world, const GPtrArray *agents)
 {
@@ -125,6 +138,7 @@ world_open_at(World *world,
     memset(world->options.bus_id, bus, STATE_ID_BYTES);
     memset(world->options.boot_id, boot, STATE_ID_BYTES);
     world_init_user_agent(&world->user_agent, monotonic_us, realtime_us);
+    choose_document_key(world, directory, bus);
     world->state = state_open(&world->options, &error);
     g_assert_no_error(error);
     g_assert_nonnull(world->state); /* no other process has the lock */
@@ -179,9 +193,12 @@ world_agent(World *world, char letter)
 static LockManager *
 get_manager(World *world, const Agent *agent, const char *bucket)
 {
-    const PrincipalIdentity owner =
-        principal_identity_of_bucket(&world->user_agent, &agent->principal->identity, &bucket);
+    const PrincipalIdentity *caller = &agent->principal->identity;
+    PrincipalIdentity owner;
 
+    if (caller->kind == PRINCIPAL_UNSANDBOXED && g_str_equal(bucket, BUS_USER_DOCUMENTS_BUCKET))
+        bucket = BUS_DOCUMENTS_BUCKET;
+    owner = principal_identity_of_bucket(&world->user_agent, caller, &bucket);
     return user_agent_get_manager(&world->user_agent, &owner, bucket);
 }
 
@@ -283,8 +300,9 @@ world_terminate(World *world, char letter)
     agent_unref(agent);
 }
 
-void
-world_do_something(World *world, GRand *rand)
+/* With a key or without one. */
+static void
+request_something(World *world, char letter, GRand *rand)
 {
     static const char *const names[] = {"x", "y", ""};
     static const char *const options[] = {"",
@@ -295,7 +313,21 @@ world_do_something(World *world, GRand *rand)
                                           "bucket=other",
                                           "bucket=group:7",
                                           "shared bucket=group:7",
+                                          "bucket=user:documents",
+                                          "shared bucket=user:documents",
+                                          "bucket=documents",
                                           "bucket=private-0123456789abcdef0123456789abcdef"};
+    guint64 key = g_rand_boolean(rand) ? 1000 + world_agent(world, letter)->last_id : 0;
+    g_autofree char *text =
+        g_strdup_printf("%s key=%" G_GUINT64_FORMAT,
+                        options[g_rand_int_range(rand, 0, G_N_ELEMENTS(options))], key);
+
+    world_request(world, letter, names[g_rand_int_range(rand, 0, 3)], text);
+}
+
+void
+world_do_something(World *world, GRand *rand)
+{
     char letter = (char)('A' + g_rand_int_range(rand, 0, WORLD_AGENTS));
     Agent *agent = world->agents[letter - 'A'];
     LockRequest *request = NULL;
@@ -306,8 +338,7 @@ world_do_something(World *world, GRand *rand)
     if (agent != NULL && g_rand_int_range(rand, 0, 40) == 0)
         world_terminate(world, letter);
     else if (request == NULL || g_rand_int_range(rand, 0, 5) < 2)
-        world_request(world, letter, names[g_rand_int_range(rand, 0, 3)],
-                      options[g_rand_int_range(rand, 0, G_N_ELEMENTS(options))]);
+        request_something(world, letter, rand);
     else if (request->state == LOCK_REQUEST_HELD)
         world_release(world, letter, request->id);
     else
@@ -351,8 +382,30 @@ describe_request(const LockRequest *request, GString *text)
         request->since_us, request->deadline_ms, request->why != NULL ? request->why : "");
 }
 
+/* The names that the service restores for a sandboxed agent: those of its requests among the
+ * documents of its user. */
 static void
-describe_agent(const Agent *agent, GString *text)
+describe_documents(Agent *agent, GString *text)
+{
+    Server server = {.user_agent = *agent->principal->user_agent};
+    Client client = {.server = &server, .agent = agent};
+    g_autoptr(GHashTable) opened = NULL;
+
+    opened_restore(&client);
+    opened = opened_get_all(&client);
+    for (const GList *link = agent->requests.head; link != NULL; link = link->next) {
+        const LockRequest *request = link->data;
+        const char *name = g_hash_table_lookup(opened, request->queue->name);
+
+        if (lock_manager_is_of_user(request->queue->manager, agent->principal))
+            g_string_append_printf(text, "%" G_GUINT64_FORMAT " by the name %s\n", request->id,
+                                   name);
+    }
+    opened_clear(&client);
+}
+
+static void
+describe_agent(Agent *agent, GString *text)
 {
     const PrincipalIdentity *identity = &agent->principal->identity;
 
@@ -360,6 +413,7 @@ describe_agent(const Agent *agent, GString *text)
                            identity->uid, (guint)identity->kind, identity->app_id, agent->pid);
     for (const GList *link = agent->requests.head; link != NULL; link = link->next)
         describe_request(link->data, text);
+    describe_documents(agent, text);
 }
 
 /* Agents that never made a request are not stored. */

@@ -60,7 +60,7 @@ void world_close(World *world);
 Agent *world_agent(World *world, char letter);
 
 /* `options` are words as in tests/unit/core-fixture.h: "shared", "steal", "timeout=MS", "key=N",
- * "why=TEXT", "bucket=NAME". Returns the id. */
+ * "why=TEXT", "bucket=NAME"; outside sandboxes "user:documents" is "documents". Returns the id. */
 guint64 world_request(World *world, char letter, const char *name, const char *options);
 LockRequest *world_find(World *world, char letter, guint64 id);
 void world_release(World *world, char letter, guint64 id);
@@ -73,7 +73,8 @@ void world_do_something(World *world, GRand *rand);
 void world_note_changes(World *world, LockRequest *answered);
 void world_commit(World *world);
 
-/* What has to be restored by the next service, a line for each agent and request; owned. */
+/* What has to be restored by the next service, a line for each agent, request, and name that a
+ * sandboxed agent has for a document; owned. */
 char *world_describe(World *world);
 
 /* The same for the contents of a file; "damaged", also if they are contradictory. */
