@@ -269,7 +269,7 @@ open_document(WebLocksClaim *self, GTask *request)
     web_locks_claim_open_document(self, self->cancellable, on_opened, g_object_ref(request));
 }
 
-/* ---- */
+/* ---- from one state to the next */
 
 /* Takes the error, which the claim shows while it waits again; NULL: it waits for the first time.
  * To wait again includes waiting for a service. */
