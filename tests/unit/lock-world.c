@@ -14,7 +14,7 @@
 
 static const guint principal_of_slot[N_AGENTS] = {0, 0, 0, 0, 1, 1, 2, 2};
 
-/* Those who are in no sandbox. */
+/* That of its uid outside sandboxes. */
 static const guint principal_of_uid_of_slot[N_AGENTS] = {0, 0, 0, 0, 0, 0, 2, 2};
 
 /* Low limits, so that they are reached. */
