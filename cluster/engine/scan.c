@@ -212,6 +212,7 @@ engine_scan(Engine *self,
     Scan *scan = g_new0(Scan, 1);
     g_autofree char *path = g_strconcat(self->root, "/buckets", NULL);
 
+    g_assert(name_paths == NULL || *name_paths != NULL);
     scan->engine = self;
     scan->callback = callback;
     scan->data = data;

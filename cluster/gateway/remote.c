@@ -57,7 +57,7 @@ parse_text(const char *text, gint64 *out_since_us)
 
     *out_since_us = MAX(since_us, 0);
     g_ascii_strtoull(end, &end, 10);
-    return end != NULL && *end == ' ' && engine_path_is_component(end + 1) ? end + 1 : "?";
+    return *end == ' ' && engine_path_is_component(end + 1) ? end + 1 : "?";
 }
 
 static void

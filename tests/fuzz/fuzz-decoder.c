@@ -455,7 +455,9 @@ expect_open_document(const GArray *entries)
         return refused("file");
     if (find_entry(entries, "name") != NULL)
         return refused("name");
-    return is_of_portal(portal) ? (Expected){.portal = portal} : refused("portal");
+    if (!is_of_portal(portal))
+        return refused("portal");
+    return (Expected){.portal = portal};
 }
 
 static Expected

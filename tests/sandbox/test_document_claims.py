@@ -173,8 +173,9 @@ class Claims(SandboxCase):
         self.assert_lines(host, 'held True')
 
     def test_taking_over(self):
-        host, app = self.outside(), self.inside()
+        host = self.outside()
         self.assert_lines(host, 'waiting False', 'held True')
+        app = self.inside()
         self.assert_lines(app, 'waiting False')
         self.wait_pending(1)
         app.tell('take-over')
