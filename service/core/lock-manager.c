@@ -117,6 +117,13 @@ lock_manager_is_of_user(const LockManager *manager, const Principal *app)
     return app->of_uid != NULL && manager->principal == app->of_uid;
 }
 
+const char *
+lock_manager_get_name_of(const LockManager *manager, const Principal *principal)
+{
+    return lock_manager_is_of_user(manager, principal) ? BUS_USER_DOCUMENTS_BUCKET
+                                                       : manager->bucket;
+}
+
 /* Whether agents of the principal can have requests there: in its own buckets, in those that have
  * members, and among the documents of its user. */
 static gboolean

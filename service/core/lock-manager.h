@@ -88,6 +88,9 @@ void lock_manager_snapshot(const LockManager *manager,
 /* Whether the bucket is that of the user of this sandboxed application: the one for documents. */
 gboolean lock_manager_is_of_user(const LockManager *manager, const Principal *app);
 
+/* Returns the name of the bucket by which agents of the principal make their requests there. */
+const char *lock_manager_get_name_of(const LockManager *manager, const Principal *principal);
+
 /* Returns a new token for a grant. */
 guint64 lock_manager_next_token(LockManager *manager);
 

@@ -377,12 +377,12 @@ append_live_request(Writer *writer, const LockRequest *request)
 {
     const LockManager *manager = request->queue->manager;
     const Principal *principal = request->agent->principal;
-    const char *bucket = manager->bucket, *name = request->queue->name;
+    const char *bucket = lock_manager_get_name_of(manager, principal);
+    const char *name = request->queue->name;
     g_autofree char *made = NULL;
     gint64 left_ms = 0;
 
     if (lock_manager_is_of_user(manager, principal)) {
-        bucket = BUS_USER_DOCUMENTS_BUCKET;
         made = opened_make_name(principal->user_agent, name);
         name = made;
     }

@@ -24,7 +24,6 @@
 #define BREAK_PATIENCE_MS 5000
 #define CALLS_MAX         256
 #define CALLS_OF_A_UID    64
-#define NO_UID            G_MAXUINT32 /* which is not a user's */
 
 G_STATIC_ASSERT(CLUSTER_HOST_BYTES_MAX == BUS_HOST_BYTES_MAX);
 
@@ -267,7 +266,8 @@ cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_e
 void
 cluster_calls_get(Client *client, const LockCall *call)
 {
-    const guint32 uid = client->agent != NULL ? client->agent->principal->identity.uid : NO_UID;
+    const guint32 uid =
+        client->agent != NULL ? client->agent->principal->identity.uid : PRINCIPAL_NO_UID;
 
     if (client->server->cluster == NULL || ask(client, call, uid, 0, 0) != CLUSTER_ASK_SENT)
         send_properties(client, call);

@@ -51,16 +51,6 @@ round_up(gsize size)
 
 /* ---- writing */
 
-/* As its agent addresses it. */
-static const char *
-get_bucket(const LockRequest *request)
-{
-    const LockManager *manager = request->queue->manager;
-
-    return lock_manager_is_of_user(manager, request->agent->principal) ? BUS_USER_DOCUMENTS_BUCKET
-                                                                       : manager->bucket;
-}
-
 /* Makes room for a record, which may have zeros behind its last string, and returns it. */
 static guint8 *
 append(GByteArray *frame, gsize size)
@@ -117,7 +107,8 @@ record_put_agent(GByteArray *frame, const Agent *agent)
 void
 record_put_request(GByteArray *frame, const LockRequest *request)
 {
-    const char *bucket = get_bucket(request);
+    const char *bucket =
+        lock_manager_get_name_of(request->queue->manager, request->agent->principal);
     const char *name = request->queue->name;
     const char *why = request->why != NULL ? request->why : "";
     RequestRecord record = {
