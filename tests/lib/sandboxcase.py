@@ -261,3 +261,16 @@ class SandboxCase(Sandboxes, BusTestCase):
 
     def descriptors(self):
         return self.daemon.count_descriptors()
+
+
+class StoredState:
+    """Before a SandboxCase: its service stores its state, and can be killed and started again."""
+
+    @classmethod
+    def start(cls):
+        cls.state = tempfile.mkdtemp(prefix='weblocks-state-')
+        cls.addClassCleanup(subprocess.run, ['rm', '-r', cls.state], check=False)
+        return cls.start_service(f'--state-dir={cls.state}')
+
+    def restart(self):
+        type(self).kill_and_restart(f'--state-dir={self.state}')

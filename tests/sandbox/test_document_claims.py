@@ -7,12 +7,11 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 import buses
 from buses import end, environment, spawn
 from harness import main
-from sandboxcase import APP, OTHER_APP, SandboxCase, info
+from sandboxcase import APP, OTHER_APP, SandboxCase, StoredState, info
 
 BUILD = os.path.dirname(environment('WEBLOCKS_LIBRARY_DIR'))
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'claim-app.py')
@@ -45,16 +44,7 @@ class Editor:
         self.process.stdout.close()
 
 
-class Claims(SandboxCase):
-    @classmethod
-    def start(cls):
-        cls.state = tempfile.mkdtemp(prefix='weblocks-claims-')
-        cls.addClassCleanup(subprocess.run, ['rm', '-r', cls.state], check=False)
-        return cls.start_service(f'--state-dir={cls.state}')
-
-    def restart(self):
-        type(self).kill_and_restart(f'--state-dir={self.state}')
-
+class Claims(StoredState, SandboxCase):
     def setUp(self):
         super().setUp()
         self.directory = os.path.join(self.shared, self._testMethodName)

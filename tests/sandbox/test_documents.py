@@ -9,8 +9,6 @@ import pathlib
 import re
 import socket
 import stat
-import subprocess
-import tempfile
 import unittest
 import unittest.mock
 
@@ -20,7 +18,7 @@ from appclient import descriptor_of, open_document_call
 from calls import bucket_path
 from harness import main
 from rawbus import RawClient
-from sandboxcase import APP, OTHER_APP, SandboxCase
+from sandboxcase import APP, OTHER_APP, SandboxCase, StoredState
 
 HOST, APPS = 'documents', 'user:documents'
 
@@ -389,17 +387,8 @@ class Limits(DocumentCase):
         self.assertEqual(limit, 2)
 
 
-class Restarts(DocumentCase):
+class Restarts(StoredState, DocumentCase):
     """With the service killed in between."""
-
-    @classmethod
-    def start(cls):
-        cls.state = tempfile.mkdtemp(prefix='weblocks-documents-')
-        cls.addClassCleanup(subprocess.run, ['rm', '-r', cls.state], check=False)
-        return cls.start_service(f'--state-dir={cls.state}')
-
-    def restart(self):
-        type(self).kill_and_restart(f'--state-dir={self.state}')
 
     def test_locks_are_restored_and_names_forgotten(self):
         app, host, other = self.app(APP), self.client(), self.make('other')
