@@ -99,6 +99,8 @@ run_turns(World *world,
         guint n = turn % 10 == 0 ? 100 : 1 + turn % 4;
 
         note(sweep, turn, FALSE);
+        if (turn == 1) /* an owner of another kind than its client, whatever the seed */
+            world_request(world, 'E', "z", "bucket=user:documents");
         for (guint i = 0; i < n; i++)
             world_do_something(world, rand);
         if (turn % 5 == 0) /* a lot, which has ended soon: so the file is replaced */

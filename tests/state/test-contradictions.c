@@ -212,8 +212,8 @@ test_consistent(Fixture *fixture, gconstpointer data)
         "agent 2 :1.B",
         "request 1 2 x held 1 bucket=other key=7;request 2 256 x held 9 bucket=another key=7",
         "agent 5 :1.C uid=2000;request 5 1 x held 1 key=7",
-        "agent 5 :1.C kind=1 app=a.b;request 5 1 x held 1 bucket=documents;"
-        "request 1 2 x held 1 bucket=documents",
+        ("agent 5 :1.C kind=1 app=a.b;request 5 1 x held 1 bucket=documents;"
+         "request 1 2 x held 1 bucket=documents"),
         "agent 5 :1.C kind=1 app=a.b;request 5 1 x held 1 bucket=user:documents",
         "lease 0 1",
         "ended 2 1;gone 2 0;agent 3 :1.B",
