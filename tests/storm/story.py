@@ -264,7 +264,7 @@ class Story:
         for client in self.clients:
             self._read_client(client)
         self._read_supervisor()
-        self.kills = [record.time for record in self.supervisor if record.kind == Kind.SERVICE_KILL]
+        self.kills = self._find_kills()
         self.faults = self._find_faults()
         self.down = self._find_absences()
         for client in self.clients:
@@ -277,9 +277,9 @@ class Story:
         self._learn_from_queries()
 
     def has_kill(self, begin, end):
-        """Whether the service was killed then."""
-        i = bisect.bisect_left(self.kills, begin)
-        return i < len(self.kills) and self.kills[i] <= end
+        """Whether the service may have been killed then."""
+        i = bisect.bisect_left(self.kills, begin, key=operator.itemgetter(1))
+        return i < len(self.kills) and self.kills[i][0] <= end
 
     def has_kill_while_waiting(self, request):
         return self.has_kill(request.call, min(request.enter, request.possible_end))
@@ -341,6 +341,20 @@ class Story:
             for client in self.clients:
                 if client.reaped <= barrier.detail:
                     client.gone = min(client.gone, barrier.time)
+
+    def _find_kills(self):
+        """Each from the record that the service is to be killed, perhaps at one of its next system calls, until it
+        was dead, if that was noted."""
+        kills = []
+        is_alive = True
+        for record in self.supervisor:
+            if record.kind == Kind.SERVICE_KILL:
+                kills.append((record.time, record.time))
+                is_alive = True
+            elif record.kind == Kind.SERVICE_DEAD and kills and is_alive:
+                kills[-1] = kills[-1][0], record.time
+                is_alive = False
+        return kills
 
     def _find_absences(self):
         """Returns when there was no service; notes when which client was stopped."""

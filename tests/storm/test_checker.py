@@ -154,6 +154,11 @@ CASES = [
      '4 A row 1 A pending position 1; 5 A rows 1; 24 S restart; 27 C request 1; 28 D query 1; '
      '28 D row 1 B held token 10; 28 D row 1 C pending position 1; 28 D row 1 A pending position 2; '
      '29 D rows 1; 30 A end 1 timeout; 31 B gives 1; 33 C takes 1 11'),
+    ('fifo/timed-out-before-a-late-kill', '',
+     UP + '1 B gets 1 10; 3 S service-kill; 4 A request 1 timeout 20; 5 A query 1; 5 A row 1 B held token 10; '
+     '5 A row 1 A pending position 1; 6 A rows 1; 8 C request 1; 25 S service-dead; 25 S service-ready; '
+     '28 D query 1; 28 D row 1 B held token 10; 28 D row 1 C pending position 1; '
+     '28 D row 1 A pending position 2; 29 D rows 1; 30 A end 1 timeout; 31 B gives 1; 33 C takes 1 11'),
     ('fifo/stolen-goes-first', '',
      A_BEHIND_B + '6 C gets 1 11 steal; 8 B lost 1 stolen; 9 C gives 1; 11 A takes 1 12'),
     ('fifo/if-available-before-pending', 'fifo',
