@@ -124,9 +124,9 @@ typedef struct {
  *
  * If the queue has its permit from an earlier connection, `session` and `claim` are those of its
  * PERMIT: the gateway confirms it by another PERMIT with the same block, if the claim still exists.
- * They are 0 after a restart of weblocksd, which does not know which tokens of the block it has
- * issued: the PERMIT has another block, if the claim was made before `block`, or else REVOKED is
- * sent.
+ * They are 0 after a restart of weblocksd: a PERMIT is sent if the claim has got `block`, or was
+ * made before that was given out, or else REVOKED. weblocksd does not know which tokens of the
+ * PERMIT it had issued, and takes all of them for used up.
  *
  * To `needs_tokens` the gateway replies with a PERMIT of the same claim with another block, unless
  * it has sent YIELD. */

@@ -45,8 +45,8 @@ struct Claim {
 
     /* The permit. */
     Turn turn;
-    guint64 block;
-    gint64 turn_ends_us; /* in TURN_OPEN at the earliest, in TURN_ENDING at the latest */
+    guint64 first_block, block; /* of those that `own` has got */
+    gint64 turn_ends_us;        /* in TURN_OPEN at the earliest, in TURN_ENDING at the latest */
 
     /* What the last LIST has found. */
     gboolean is_list_valid;

@@ -45,6 +45,8 @@ give_permit(Claim *claim, guint64 block, gint64 now_us)
     if (claim->turn == TURN_NONE && (!claim->is_demand_known || !has_demand(claim)))
         return;
     claim_send_permit(claim, block);
+    if (!claim->is_granted)
+        claim->first_block = block;
     claim->is_granted = TRUE;
     claim->turn = TURN_OPEN;
     claim->turn_ends_us = now_us + MIN_TURN_US;
@@ -54,6 +56,14 @@ give_permit(Claim *claim, guint64 block, gint64 now_us)
         claim->demand.has_steal = FALSE;
     /* The next list sets a watch, to see claims of other hosts. */
     claim->is_list_valid = claim->is_list_valid && claim->watched == claim->own.mode;
+}
+
+/* Whether the lock service has an earlier permit of `own`, which is still there. */
+static gboolean
+can_confirm(const Claim *claim)
+{
+    return claim->is_list_valid && claim->is_unsettled && claim_has_earlier_permit(claim) &&
+           claim->own.turn == claim->demand.turn && !claim->is_spent;
 }
 
 /* ---- what to do next */
@@ -140,11 +150,14 @@ step_waiting(Claim *claim)
 }
 
 static void
-step_with_node(Claim *claim)
+step_with_node(Claim *claim, gint64 now_us)
 {
     const ClaimDemand *demand = &claim->demand;
     gboolean is_too_weak = demand->want == PERMIT_EXCLUSIVE && demand->held == PERMIT_NONE &&
                            claim->own.mode == PERMIT_SHARED;
+
+    if (can_confirm(claim))
+        give_permit(claim, demand->block, now_us);
 
     if (claim->turn == TURN_NONE && !has_demand(claim))
         claim_delete(claim, &claim->own);
@@ -192,7 +205,7 @@ step(Claim *claim, gint64 now_us)
     else if (leftover != NULL)
         claim_delete(claim, leftover);
     else if (claim->has_own)
-        step_with_node(claim);
+        step_with_node(claim, now_us);
     else
         step_without_node(claim);
 }
@@ -284,7 +297,7 @@ find_earlier(Claim *claim)
 }
 
 static void
-take_list(Claim *claim, const ClaimResult *result, gint64 now_us)
+take_list(Claim *claim, const ClaimResult *result)
 {
     g_autoptr(GArray) none = g_array_new(FALSE, FALSE, sizeof(ClaimName));
 
@@ -298,9 +311,6 @@ take_list(Claim *claim, const ClaimResult *result, gint64 now_us)
     claim->needs_proof = claim->is_unsettled && claim->demand.session == 0;
     if (!claim->has_own)
         claim_lose_earlier(claim);
-    else if (claim_has_earlier_permit(claim) && claim->own.turn == claim->demand.turn &&
-             !claim->is_spent)
-        give_permit(claim, claim->demand.block, now_us);
     claim->is_uncertain = FALSE;
     claim->needs_sync = FALSE;
     claim->has_next = FALSE;
@@ -400,7 +410,7 @@ claim_result(Claim *claim, const ClaimResult *result, gint64 now_us)
     if (result->outcome == CLAIM_UNKNOWN)
         claim->is_uncertain = TRUE;
     else if (claim->operation == CLAIM_LIST)
-        take_list(claim, result, now_us);
+        take_list(claim, result);
     else if (result->outcome == CLAIM_OK ||
              (claim->operation == CLAIM_DELETE && result->outcome == CLAIM_NO_NODE))
         take_success(claim, result, now_us);
@@ -410,6 +420,32 @@ claim_result(Claim *claim, const ClaimResult *result, gint64 now_us)
 }
 
 /* ---- other inputs */
+
+/* A lock service that was restarted knows of its permit only the block of a token. If `own` has got
+ * that block, it is known which permit that was. Returns whether it is. */
+static gboolean
+name_earlier_permit(Claim *claim)
+{
+    ClaimDemand *demand = &claim->demand;
+
+    if (!claim->has_own || !claim->is_granted || claim->is_spent || demand->held == PERMIT_NONE ||
+        demand->session != 0 || demand->block < claim->first_block || demand->block > claim->block)
+        return FALSE;
+    demand->session = claim->own.session;
+    demand->turn = claim->own.turn;
+    demand->block = claim->block;
+    return TRUE;
+}
+
+/* What the last list has found is still watched, if `own` is that of the permit. */
+static void
+take_first_demand(Claim *claim)
+{
+    claim->is_unsettled =
+        claim->is_unsettled || claim->demand.held != PERMIT_NONE || claim->demand.session != 0;
+    if (!name_earlier_permit(claim))
+        claim->is_list_valid = FALSE;
+}
 
 void
 claim_set_demand(Claim *claim, const ClaimDemand *demand, gint64 now_us)
@@ -426,8 +462,8 @@ claim_set_demand(Claim *claim, const ClaimDemand *demand, gint64 now_us)
         if (claim->turn != TURN_NONE)
             claim->demand.has_steal = FALSE; /* from before the permit, which has decided it */
     }
-    if (!claim->is_demand_known && (demand->held != PERMIT_NONE || demand->session != 0))
-        claim->is_unsettled = TRUE;
+    if (!claim->is_demand_known)
+        take_first_demand(claim);
     claim->is_demand_known = TRUE;
     claim->has_sent_gone = FALSE;
     if (!demand->has_if_available)
@@ -440,7 +476,7 @@ claim_service_restarted(Claim *claim)
 {
     claim->is_demand_known = FALSE;
     claim->turn = TURN_NONE;
-    claim->is_list_valid = FALSE;
+    claim->needs_proof = FALSE;
     claim->is_unsettled = claim_has_node(claim);
 }
 

@@ -133,7 +133,11 @@ static void
 receive_permit(Cluster *self, Demand *demand, const ClusterTurn *message)
 {
     LockQueue *queue = demand->queue;
+    guint64 last_token = ((message->block + 1) << CLUSTER_BLOCK_BITS) - 1;
 
+    /* Since a restart: a token of the permit may have been issued for a lock that is over. */
+    if (demand->block == 0 && queue->held.length > 0)
+        permit_retire_token(queue, last_token);
     demand_confirm(demand, message);
     if (message->deadline_us <= boot_time_get_us()) {
         /* It is returned at the end of the turn. */
@@ -141,8 +145,7 @@ receive_permit(Cluster *self, Demand *demand, const ClusterTurn *message)
         return;
     }
     set_deadline(self, message->deadline_us);
-    permit_set(queue, message->mode, message->block << CLUSTER_BLOCK_BITS,
-               ((message->block + 1) << CLUSTER_BLOCK_BITS) - 1);
+    permit_set(queue, message->mode, message->block << CLUSTER_BLOCK_BITS, last_token);
 }
 
 static void

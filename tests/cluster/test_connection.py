@@ -187,6 +187,7 @@ class Services(ClusterCase):
     """weblocksd is killed, and started again."""
 
     def test_confirmed(self):
+        """Tokens of the earlier permit may have been issued for locks that are over: others are asked for."""
         gateway, client, held, _ = self.hold()
         waiting = client.request('x', BUCKET)[0]
         self.restart()
@@ -195,11 +196,12 @@ class Services(ClusterCase):
         demand = gateway.last['x']
         self.assertEqual((demand.held, demand.want, demand.block, demand.session),
                          (packets.EXCLUSIVE, packets.EXCLUSIVE, gateway.block, 0))
-        block = gateway.permit(demand)
+        gateway.permit(demand, block=demand.block)
         gateway.lease()
         gateway.send(packets.packet(packets.SYNCED))
         self.assertEqual([entry[1] for entry in client.resync()], [held, waiting])
         client.release(held, BUCKET)
+        block = gateway.permit(gateway.take_demand('x', needs_tokens=True, block=demand.block))
         self.assertEqual(client.wait_granted(waiting).args[4], block << packets.BLOCK_BITS)
 
     def test_not_confirmed(self):

@@ -169,6 +169,13 @@ class GatewayCase(unittest.TestCase):
             file.write(text.replace('Servers=', f'{settings}Root={self.root}\nServers='))
         return host, self.start_gateway(host)
 
+    def start_through_proxy(self):
+        proxy = Proxy(self.ensemble.addresses)
+        self.addCleanup(proxy.listener.close)
+        host, service = self.start(servers=proxy.address)
+        service.wait_for_state('active')
+        return proxy, host, service
+
     def start_gateway(self, host):
         host.start_gateway()
         service = Service(host.socket)
@@ -422,9 +429,34 @@ class Reasons(GatewayCase):
 
 
 class Earlier(GatewayCase):
-    """weblocksd is restarted with a lock that was stolen meanwhile. The gateway has another claim for it by then."""
+    """weblocksd is restarted with a lock."""
+
+    def test_claim_is_known(self):
+        """Nothing is read or written for it, however many names there are."""
+        proxy, host, service = self.start_through_proxy()
+        service.hold(1, 'a')
+        service.ask()  # so the list after the grant, which sets the watch, was answered
+        before = len(proxy.kinds)
+        self.restart(host, service, kills=False)
+        self.assertEqual(self.reconnect(host, service.block), [packets.PERMIT])
+        for kind in Proxy.CHILDREN, Proxy.MULTI:
+            self.assertNotIn(kind, proxy.kinds[before:])
+
+    def test_stolen_meanwhile(self):
+        host, service = self.start()
+        service.wait_for_state('active')
+        service.hold(1, 'a')
+        self.restart(host, service, kills=False)
+        path = name_path(self.root, 'farm', os.getuid(), 'a')
+        engine = self.engine().joined('gamma')
+        [node] = engine.ask('list', path, 0).listed
+        self.assertEqual(engine.ask('steal', path, 'a', -1, node, '', '').result, 'OK')
+        again = Service(host.socket, packets.demand(1, 'a', bucket='farm', held=packets.EXCLUSIVE, block=service.block))
+        self.addCleanup(again.socket.close)
+        again.wait_for(lambda: packets.REVOKED in again.kinds, 'REVOKED')
 
     def test_lock_of_another_claim(self):
+        """It was stolen meanwhile. The gateway has another claim for it by then."""
         for kills in False, True:
             with self.subTest(kills=kills):
                 self.root = f'/earlier-{kills}'
@@ -439,6 +471,7 @@ class Earlier(GatewayCase):
                 self.assertEqual(engine.ask('steal', path, 'a', -1, node, '', '').result, 'OK')
                 service.wait_for(lambda: service.n_permits == 2, 'the next permit')
                 later = service.block
+                service.ask()  # so the list after the grant was answered
                 self.restart(host, service, kills)
                 self.assertEqual(self.reconnect(host, held, want=packets.EXCLUSIVE, n_waiting=1),
                                  [packets.REVOKED, packets.PERMIT])
@@ -463,6 +496,7 @@ class Proxy:
     """A server's address with which a gateway connects to it. `kinds` are those of the requests it has sent."""
 
     CHILDREN = 12   # getChildren2
+    MULTI = 14
 
     def __init__(self, address):
         host, port = address.rsplit(':', 1)
@@ -503,17 +537,10 @@ class Proxy:
 
 
 class Status(GatewayCase):
-    def start_through_proxy(self):
-        proxy = Proxy(self.ensemble.addresses)
-        self.addCleanup(proxy.listener.close)
-        _, service = self.start(servers=proxy.address)
-        service.wait_for_state('active')
-        return proxy, service
-
     def test_read_when_asked(self):
         """An idle host lists the hosts for each question, and never else; an earlier version did every ten
         seconds. Each second it reads something."""
-        proxy, service = self.start_through_proxy()
+        proxy, _, service = self.start_through_proxy()
         service.ask()
         before = len(proxy.kinds)
         end = time.monotonic() + 11

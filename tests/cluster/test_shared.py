@@ -185,6 +185,7 @@ class Restarts(SharedCase):
         self.gateway.send(packets.packet(packets.SYNCED))
         self.assertEqual([entry['state'] for entry in self.bob.inspect(BUCKET)[0]], ['held', 'pending'])
         self.alice.release(held, BUCKET)
+        self.gateway.permit(self.gateway.take_demand('x', uid=NO_UID, needs_tokens=True))
         self.bob.wait_granted(waits)
 
     def change(self, config):
