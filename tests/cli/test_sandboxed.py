@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""`weblocks` outside and inside of real sandboxes: which locks it shows with --all."""
+"""`weblocks` outside and inside of real sandboxes: which locks it shows."""
 
 import json
 import os
+import pathlib
 
 from buses import environment
 from cli import CliTestCase
@@ -92,6 +93,20 @@ class Sandboxed(Sandboxes, CliTestCase):
                           [(uid, APP, 'b', ['x']), (uid, OTHER_APP, 'b', ['y'])]))
         rows = [line.split('\t')[0] for line in self.check(0, 'list', '--all').splitlines()]
         self.assertEqual(sorted(rows), ['b', f'{APP}:b', f'{OTHER_APP}:b'])
+
+    def test_list_documents(self):
+        """By their own names, with the applications that have them."""
+        path = os.path.join(self.shared, 'document')
+        pathlib.Path(path).write_text('text', encoding='ascii')
+        app, other = self.application(APP), self.application(OTHER_APP)
+        for each in (app, other):
+            bucket, name = each.ask('open_document', path=path)
+            each.call('request', name, bucket)
+        self.locks.request(pathlib.Path(path).as_uri(), 'documents')
+        rows = [line.split('\t') for line in self.check(0, 'list', '-b', 'documents').splitlines()]
+        self.assertEqual({row[0] for row in rows}, {pathlib.Path(path).as_uri()})
+        self.assertEqual([row[2] for row in rows], ['held', 'pending', 'pending'])
+        self.assertEqual([row[4] for row in rows[:2]], [APP, OTHER_APP])
 
 
 if __name__ == '__main__':

@@ -6,6 +6,7 @@ locks, service and bus."""
 
 import hashlib
 import os
+import pathlib
 import shlex
 import signal
 import subprocess
@@ -231,18 +232,41 @@ class Buses(BusesCase):
 
 
 class Sandboxed(Sandboxes, BusesCase):
-    def test_sandboxed_application(self):
+    def setUp(self):
+        super().setUp()
         applications = os.path.join(self.bus.directory, '.local/share/applications')
         os.makedirs(applications, exist_ok=True)
         with open(os.path.join(applications, APP + '.desktop'), 'w', encoding='utf-8') as file:
             file.write('[Desktop Entry]\nType=Application\nName=Sketches\nExec=true\n')
-        app, name = self.app(), self.unique("it's")
+
+    def application(self):
+        app = self.app()
         PRINCIPALS[self.bus.address, app.name] = (os.geteuid(), APP)
+        return app
+
+    def test_sandboxed_application(self):
+        app, name = self.application(), self.unique("it's")
         lock, _held = app.call('request', name)
         viewer = self.open()
         viewer.wait_rows(['Sketches', 'Sandboxed', '1 lock or request'], [name, 'default', 'Held'])
         viewer.open_item(name)
         self.assertIn(f'--app {APP} ', self.run_copied_command(viewer))
+        app.wait_released(lock, 'stolen')
+        viewer.wait_text(NO_LOCKS)
+
+    def test_document_of_an_application(self):
+        """It is shown by its own name, with the application that holds it."""
+        path = os.path.join(self.shared, 'plans of the roof.odt')
+        pathlib.Path(path).write_text('text', encoding='ascii')
+        app = self.application()
+        bucket, name = app.ask('open_document', path=path)
+        lock, _held = app.call('request', name, bucket, why='editing')
+        viewer = self.open()
+        viewer.wait_rows(['Sketches', 'Sandboxed', '1 lock or request'],
+                         ['plans of the roof.odt', f'editing · {self.shared}', 'Held'])
+        viewer.open_item('plans of the roof.odt')
+        viewer.wait_text('Sketches', self.shared)
+        self.assertIn(" --bucket 'documents' ", self.run_copied_command(viewer))
         app.wait_released(lock, 'stolen')
         viewer.wait_text(NO_LOCKS)
 

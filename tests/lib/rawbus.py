@@ -349,6 +349,8 @@ class Judge:
             return not app and uid in (0, *SHARED[self._address, path])
         if (uid, app) == (about_uid, about_app):
             return path.startswith(f'{ROOT}/bucket/')
+        if path == f'{ROOT}/bucket/documents':  # the user's, with what applications have opened
+            return not app and uid == about_uid
         if app or uid not in (0, about_uid):
             return False
         user = '' if uid == about_uid else f'/user/{about_uid}'
