@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Editors with libweblocks, in a sandbox behind its proxy and outside, that claim one document."""
+"""Editors with libweblocks, in a sandbox behind its proxy and outside, that claim one document, which the
+sandboxed one has directly or from the document portal."""
 
 import os
 import pathlib
@@ -10,6 +11,7 @@ import sys
 
 import buses
 from buses import end, environment, spawn
+from documentportal import DocumentPortal
 from harness import main
 from sandboxcase import APP, OTHER_APP, SandboxCase, StoredState, info
 
@@ -44,7 +46,7 @@ class Editor:
         self.process.stdout.close()
 
 
-class Claims(StoredState, SandboxCase):
+class ClaimCase(StoredState, SandboxCase):
     def setUp(self):
         super().setUp()
         self.directory = os.path.join(self.shared, self._testMethodName)
@@ -58,25 +60,32 @@ class Claims(StoredState, SandboxCase):
         pathlib.Path(new).write_text('text', encoding='ascii')
         os.rename(new, self.path)
 
-    def run_editor(self, address, command=(), descriptors=(), options=()):
+    def run_editor(self, address, command=(), descriptors=(), options=(), path=None, **environ):
         library = environment('WEBLOCKS_LIBRARY_DIR')
         env = {**self.bus.environment(), 'DBUS_SESSION_BUS_ADDRESS': address,
-               'GI_TYPELIB_PATH': library, 'LD_LIBRARY_PATH': library}
-        editor = Editor([*command, sys.executable, PROGRAM, self.path, *options], env, descriptors)
+               'GI_TYPELIB_PATH': library, 'LD_LIBRARY_PATH': library, **environ}
+        editor = Editor([*command, sys.executable, PROGRAM, path or self.path, *options], env, descriptors)
         self.addCleanup(editor.close)
         return editor
 
     def outside(self, *options):
         return self.run_editor(self.bus.address, options=options)
 
-    def inside(self, *options, app=APP, mounts=()):
+    def inside(self, *options, app=APP, mounts=(), command=(), **kw):
         more, descriptors = self.info_mounts(info(app))
-        return self.run_editor(self.proxy(info(app)),
-                               self.bwrap('--bind', BUILD, BUILD, *mounts, *more), descriptors, options)
+        command = [*command, *self.bwrap('--bind', BUILD, BUILD, *mounts, *more)]
+        return self.run_editor(self.proxy(info(app)), command, descriptors, options, **kw)
 
     def assert_lines(self, editor, *lines):
         self.assertEqual([editor.line() for _ in lines], list(lines))
 
+    def wait_pending(self, count):
+        client = self.raw_client()
+        client.watch(bucket=HOST)
+        client.wait_for(lambda: len(client.query(HOST)[1]) == count, what=f'{count} that wait')
+
+
+class Claims(ClaimCase):
     def test_each_after_the_other(self):
         host = self.outside()
         self.assert_lines(host, 'waiting False', 'held True')
@@ -98,11 +107,6 @@ class Claims(StoredState, SandboxCase):
         other.tell('stop')
         self.assert_lines(other, 'idle True')
         self.assert_lines(again, 'held True')
-
-    def wait_pending(self, count):
-        client = self.raw_client()
-        client.watch(bucket=HOST)
-        client.wait_for(lambda: len(client.query(HOST)[1]) == count, what=f'{count} that wait')
 
     def test_the_service_is_killed(self):
         app, host = self.inside(), None
@@ -177,6 +181,50 @@ class Claims(StoredState, SandboxCase):
         again.tell('take-over')
         self.assert_lines(again, 'held True')
         self.assert_lines(app, 'lost True')
+
+
+class FromThePortal(DocumentPortal, ClaimCase):
+    """What the application has is below a mount of the portal, where Flatpak makes it visible."""
+
+    def inside_at(self, directory, *permissions, **environ):
+        """With the portal's directory for the application mounted there."""
+        id_ = self.export(self.path, APP, *permissions)
+        return self.inside(mounts=('--bind', f'{self.portal_home}/doc/by-app/{APP}', directory),
+                           command=('nsenter', f'--mount=/proc/{self.portal.pid}/ns/mnt'),
+                           path=f'{directory}/{id_}/document', **environ)
+
+    def check_excluded(self, directory, **environ):
+        """Each waits for the other, also after it has saved the document by rename."""
+        host = self.outside()
+        self.assert_lines(host, 'waiting False', 'held True')
+        app = self.inside_at(directory, 'read', 'write', **environ)
+        self.assert_lines(app, 'waiting False')
+        self.wait_pending(1)
+        self.save()
+        host.close()
+        self.assert_lines(app, 'held True')
+        before = os.stat(self.path).st_ino
+        app.tell('save')
+        self.assert_lines(app, 'saved')
+        self.assertNotEqual(os.stat(self.path).st_ino, before)
+        again = self.outside()
+        self.assert_lines(again, 'waiting False')
+        self.wait_pending(1)
+        app.close()
+        self.assert_lines(again, 'held True')
+        again.close()
+
+    def test_at_a_fixed_path(self):
+        self.check_excluded('/run/flatpak/doc')
+
+    def test_in_the_directory_of_the_user(self):
+        self.check_excluded('/run/user/doc', XDG_RUNTIME_DIR='/run/user')
+
+    def test_what_it_may_not_write(self):
+        """It excludes its own application."""
+        one, host = self.inside_at('/run/flatpak/doc', 'read'), self.outside()
+        self.assert_lines(one, 'waiting False', 'held False')
+        self.assert_lines(host, 'waiting False', 'held True')
 
 
 if __name__ == '__main__':

@@ -5,84 +5,24 @@
 
 import os
 import pathlib
-import shutil
 import signal
-import subprocess
-import tempfile
 import time
-import unittest
 
-from gi.repository import GLib
-
-from buses import spawn, wait_exit
-from harness import main, owner_of, wait_for
-from rawbus import bus_call
+from documentportal import IS_DIRECTORY, DocumentPortal
+from harness import main
 from sandboxcase import APP, OTHER_APP, SandboxCase
 
 HOST, APPS = 'documents', 'user:documents'
-NAME, PATH = 'org.freedesktop.portal.Documents', '/org/freedesktop/portal/documents'
-STORE = 'org.freedesktop.impl.portal.PermissionStore'
-DIRECTORY = os.environ.get('WEBLOCKS_PORTAL_DIR', '/usr/libexec')
-IS_DIRECTORY = 8
 PATIENCE = 2  # seconds, of the service
 
 
-def why_not():
-    """Why there is no portal here; '' if there is one."""
-    if os.geteuid() != 0:
-        return 'needs root, to mount'
-    if not os.path.exists(os.path.join(DIRECTORY, 'xdg-document-portal')):
-        return 'needs xdg-document-portal'
-    if shutil.which('fusermount3') is None:
-        return 'needs fusermount3'
-    try:
-        os.close(os.open('/dev/fuse', os.O_RDWR))
-    except OSError as error:
-        return f'/dev/fuse: {error.strerror}'
-    return ''
-
-
-@unittest.skipIf(why_not(), why_not())
-class Portal(SandboxCase):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.start_program('xdg-permission-store', STORE)
-        cls.portal = cls.start_program('xdg-document-portal', NAME)
-
-    @classmethod
-    def start_program(cls, program, name):
-        """In a mount namespace of its own, so that no mount is left."""
-        home = tempfile.mkdtemp(prefix='weblocks-portal-')
-        cls.addClassCleanup(subprocess.run, ['rm', '-r', home], check=False)
-        env = {**cls.bus.environment(), 'XDG_RUNTIME_DIR': home, 'XDG_DATA_HOME': home, 'HOME': home,
-               'DBUS_SESSION_BUS_ADDRESS': cls.bus.address}
-        process = spawn(['unshare', '--mount', os.path.join(DIRECTORY, program)], env=env)
-        cls.addClassCleanup(wait_exit, process)
-        cls.addClassCleanup(process.kill)
-
-        def has_name():
-            assert process.poll() is None, f'{program} has ended'
-            return owner_of(cls.control, name) is not None
-        wait_for(has_name, what=name)
-        return process
-
+class Portal(DocumentPortal, SandboxCase):
     def setUp(self):
         super().setUp()
         self.directory = os.path.join(self.shared, self._testMethodName)
         os.mkdir(self.directory)
         self.path = os.path.join(self.directory, 'document')
         pathlib.Path(self.path).write_text('text', encoding='ascii')
-
-    def export(self, path, app, *permissions, flags=0):
-        """Returns the id of the document in the portal."""
-        client = self.raw_client(descriptors=True)
-        descriptor = os.open(path, os.O_PATH)
-        call = bus_call(NAME, PATH, NAME, 'AddFull',
-                        GLib.Variant('(ahusas)', ([0], flags, app, permissions)))
-        serial = client.send_with_descriptors(call, [descriptor])
-        os.close(descriptor)
-        return client.result(serial)[0][0]
 
     def test_a_document_that_it_may_write(self):
         app, host = self.app(APP), self.client()
@@ -125,8 +65,7 @@ class Portal(SandboxCase):
         """A client waits for eight at most."""
         client, sent = self.app(APP), 20
         id_ = self.export(self.path, APP, 'read', 'write')
-        self.portal.send_signal(signal.SIGSTOP)
-        self.addCleanup(self.portal.send_signal, signal.SIGCONT)
+        self.stop_portal()
         begin = time.monotonic()
         errors = client.ask('open_many', portal=f'{id_}/document', count=sent)
         self.assertEqual(errors, ['Unavailable'] * sent)
@@ -136,8 +75,7 @@ class Portal(SandboxCase):
         """The reply comes in time, and others are served meanwhile."""
         app, other = self.app(APP), self.client()
         id_ = self.export(self.path, APP, 'read', 'write')
-        self.portal.send_signal(signal.SIGSTOP)
-        self.addCleanup(self.portal.send_signal, signal.SIGCONT)
+        self.stop_portal()
         begin = time.monotonic()
         app.send_command('open_document', portal=f'{id_}/document')
         self.control.ping()
