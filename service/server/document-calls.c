@@ -8,12 +8,13 @@
 #include "opened.h"
 #include "portal.h"
 
-/* How many calls of a client, and of all, wait at a time. */
-#define CALLS_OF_A_CLIENT 8
-#define CALLS_MAX         256
+/* How many calls wait at a time. An application gets one more only while it has fewer than are
+ * left: so it can't use up more than half, however many clients it has. */
+#define CALLS_MAX 256
 
 typedef struct {
     Server *server;
+    Principal *app; /* that is charged; owned reference */
     char *unique_name;
     LockCall *call;
     PortalCall *portal;
@@ -47,6 +48,7 @@ waiting_call_free(gpointer data)
     if (waiting->portal != NULL)
         portal_call_free(waiting->portal);
     lock_call_free(waiting->call);
+    principal_unref(waiting->app);
     g_free(waiting->unique_name);
     g_free(waiting);
 }
@@ -70,11 +72,12 @@ static gboolean
 can_ask(const Client *client)
 {
     const GPtrArray *all = client->server->portal_calls;
+    const Principal *app = client->agent->principal;
     guint n = 0;
 
     for (guint i = 0; i < all->len; i++)
-        n += g_str_equal(((const WaitingCall *)all->pdata[i])->unique_name, client->unique_name);
-    return client->server->stage == SERVER_RUNNING && n < CALLS_OF_A_CLIENT && all->len < CALLS_MAX;
+        n += ((const WaitingCall *)all->pdata[i])->app == app ? 1 : 0;
+    return client->server->stage == SERVER_RUNNING && n < CALLS_MAX - all->len;
 }
 
 static gboolean
@@ -87,10 +90,11 @@ ask_portal(Client *client, const LockCall *call)
         return FALSE;
     waiting = g_new0(WaitingCall, 1);
     waiting->server = server;
+    waiting->app = principal_ref(client->agent->principal);
     waiting->unique_name = g_strdup(client->unique_name);
     waiting->call = lock_call_copy(call, &server->user_agent.limits);
-    waiting->portal = portal_ask(server->bus->connection, &client->agent->principal->identity,
-                                 call->document, on_asked, waiting);
+    waiting->portal = portal_ask(server->bus->connection, &waiting->app->identity, call->document,
+                                 on_asked, waiting);
     if (waiting->portal == NULL) {
         waiting_call_free(waiting);
         return FALSE;

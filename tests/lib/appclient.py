@@ -61,6 +61,7 @@ class AppClient(LineClient):
         self.n_written = 0
         self.sock = None
         self.others = []
+        self.flood = []
         write(name=self.client.name)
 
     def do_call(self, member, *arguments, **options):
@@ -114,13 +115,22 @@ class AppClient(LineClient):
         with open(path, 'x', encoding='ascii'):
             pass
 
-    def do_open_many(self, portal, count):
-        """Returns the errors' names, or '' for each that is opened."""
-        serials = [self.client.send(open_document_call(portal=portal)) for _ in range(count)]
+    def do_flood_documents(self, portal, clients, count):
+        """That many calls of each of that many new clients; returns when the service has them."""
+        flood = [RawClient(self.address) for _ in range(clients)]
+        for client in flood:
+            client.query()
+        self.flood = [(client, client.send(open_document_call(portal=portal)))
+                      for client in flood for _ in range(count)]
+        for client in flood:
+            client.query()
+
+    def do_flooded(self):
+        """Returns the errors of these calls, or '' for each that is opened."""
         errors = []
-        for serial in serials:
+        for client, serial in self.flood:
             try:
-                self.client.result(serial)
+                client.result(serial)
                 errors.append('')
             except DBusError as error:
                 errors.append(error.short)

@@ -61,15 +61,16 @@ class Portal(DocumentPortal, SandboxCase):
         self.assert_refused(app, f'{id_}/other')
         self.assert_refused(app, 'ffffffff/document')
 
-    def test_many_at_a_time(self):
-        """A client waits for eight at most."""
-        client, sent = self.app(APP), 20
-        id_ = self.export(self.path, APP, 'read', 'write')
+    def test_many_of_one_application(self):
+        """With many clients it doesn't keep another application from being served."""
+        app, other = self.app(APP), self.app(OTHER_APP)
+        id_ = self.export(self.path, OTHER_APP, 'read', 'write')
         self.stop_portal()
+        app.ask('flood_documents', portal=f'{id_}/document', clients=32, count=8)
         begin = time.monotonic()
-        errors = client.ask('open_many', portal=f'{id_}/document', count=sent)
-        self.assertEqual(errors, ['Unavailable'] * sent)
-        self.assertGreaterEqual(time.monotonic() - begin, PATIENCE * 0.9)
+        self.assert_error('Unavailable', other.ask, 'open_document', portal=f'{id_}/document')
+        self.assertGreaterEqual(time.monotonic() - begin, PATIENCE * 0.9, 'the portal was not asked')
+        self.assertEqual(app.ask('flooded'), ['Unavailable'] * 256)
 
     def test_a_portal_that_is_stopped(self):
         """The reply comes in time, and others are served meanwhile."""

@@ -38,6 +38,7 @@ FAULTS = [
     ('document-stolen', 'test_documents.py', 'Rights.test_only_what_is_opened'),
     ('document-of-others-shown', 'test_documents.py', 'Rights.test_what_is_listed'),
     ('document-unpermitted', 'test_document_portal.py', 'Portal.test_what_it_may_not_write'),
+    ('portal-unshared', 'test_document_portal.py', 'Portal.test_many_of_one_application'),
     ('document-key-forgotten', 'test_documents.py',
      'Restarts.test_locks_are_restored_and_names_forgotten'),
     ('foreign-root-accepted', 'test_users.py', 'WithoutPrivileges.test_app_behind_a_proxy'),
