@@ -242,19 +242,10 @@ new_signal(Client *client, const char *path, const char *member)
 static char *
 get_path(const Client *client, const LockManager *manager, const char *bucket)
 {
-    if (lock_manager_is_of_user(manager, client->agent->principal))
-        return bucket_path_encode(BUS_USER_DOCUMENTS_BUCKET);
+    if (g_str_equal(bucket, BUS_USER_DOCUMENTS_BUCKET))
+        return bucket_path_encode(bucket);
     return bucket_path_encode_for(&client->agent->principal->identity,
                                   &manager->principal->identity, bucket);
-}
-
-/* Returns the name by which the client has the lock, owned; NULL: it is the lock's own. */
-static char *
-make_name(const Client *client, const LockQueue *queue)
-{
-    return lock_manager_is_of_user(queue->manager, client->agent->principal)
-               ? opened_make_name(&client->server->user_agent, queue->name)
-               : NULL;
 }
 
 void
@@ -265,8 +256,7 @@ encode_effect(Client *client, const Effect *effect, const char *bucket)
     const char *mode = lock_mode_to_string(request->mode);
     const char *client_id = request->agent->client_id;
     g_autofree char *path = get_path(client, queue->manager, bucket);
-    g_autofree char *made = make_name(client, queue);
-    const char *name = made != NULL ? made : queue->name;
+    g_autofree char *name = opened_make_name(&client->server->user_agent, bucket, queue->name);
     sd_bus_message *signal;
     int r;
 
@@ -287,15 +277,12 @@ encode_effect(Client *client, const Effect *effect, const char *bucket)
 }
 
 void
-encode_lost(Client *client, const char *bucket, guint64 id, const char *name, LockMode mode)
+encode_lost(Client *client, const char *bucket, guint64 id, const char *lock_name, LockMode mode)
 {
     g_autofree char *path = bucket_path_encode(bucket);
-    g_autofree char *made = g_str_equal(bucket, BUS_USER_DOCUMENTS_BUCKET)
-                                ? opened_make_name(&client->server->user_agent, name)
-                                : NULL;
+    g_autofree char *name = opened_make_name(&client->server->user_agent, bucket, lock_name);
     sd_bus_message *signal = new_signal(client, path, "Released");
-    int r = append_released(signal, id, made != NULL ? made : name, mode, client->unique_name,
-                            BUS_REASON_LOST);
+    int r = append_released(signal, id, name, mode, client->unique_name, BUS_REASON_LOST);
 
     g_assert(r >= 0);
     bus_send(client, signal, strlen(name) + strlen(bucket));
@@ -319,7 +306,9 @@ encode_missed(Client *client, const LockManager *manager, guint64 count)
 static void
 send_event(Client *client, const Effect *effect)
 {
-    encode_effect(client, effect, effect->request->queue->manager->bucket);
+    encode_effect(
+        client, effect,
+        lock_manager_get_name_of(effect->request->queue->manager, client->agent->principal));
 }
 
 static gboolean

@@ -32,7 +32,8 @@ void encode_error(Client *client, const LockCall *call, const char *name, const 
 void encode_effect(Client *client, const Effect *effect, const char *bucket);
 
 /* Sends `Released` with the reason `lost`, for a request that does not exist in the core. */
-void encode_lost(Client *client, const char *bucket, guint64 id, const char *name, LockMode mode);
+void
+encode_lost(Client *client, const char *bucket, guint64 id, const char *lock_name, LockMode mode);
 
 /* Sends `Missed` to a watcher: `count` signals of the bucket or, if `manager` is NULL, of all
  * buckets that it may observe, were not sent. */

@@ -378,14 +378,9 @@ append_live_request(Writer *writer, const LockRequest *request)
     const LockManager *manager = request->queue->manager;
     const Principal *principal = request->agent->principal;
     const char *bucket = lock_manager_get_name_of(manager, principal);
-    const char *name = request->queue->name;
-    g_autofree char *made = NULL;
+    g_autofree char *name = opened_make_name(principal->user_agent, bucket, request->queue->name);
     gint64 left_ms = 0;
 
-    if (lock_manager_is_of_user(manager, principal)) {
-        made = opened_make_name(principal->user_agent, name);
-        name = made;
-    }
     if (request->deadline_ms != 0) /* a value of 0 would mean no time-out */
         left_ms = CLAMP(request->deadline_ms - writer->now_us / 1000, 1, G_MAXUINT32);
     note(writer, sd_bus_message_append(writer->message, "(sttsstt)", bucket, request->id,

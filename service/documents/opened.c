@@ -11,12 +11,14 @@ typedef struct {
 } OpenedDocument;
 
 char *
-opened_make_name(const UserAgent *user_agent, const char *lock_name)
+opened_make_name(const UserAgent *user_agent, const char *bucket, const char *lock_name)
 {
-    g_autofree char *hash =
-        g_compute_hmac_for_string(G_CHECKSUM_SHA256, (const guchar *)user_agent->document_key,
-                                  sizeof user_agent->document_key, lock_name, -1);
+    g_autofree char *hash = NULL;
 
+    if (!g_str_equal(bucket, BUS_USER_DOCUMENTS_BUCKET))
+        return g_strdup(lock_name);
+    hash = g_compute_hmac_for_string(G_CHECKSUM_SHA256, (const guchar *)user_agent->document_key,
+                                     sizeof user_agent->document_key, lock_name, -1);
     return g_strconcat(BUS_DOCUMENT_PREFIX, hash, NULL);
 }
 
@@ -81,7 +83,7 @@ opened_add(Client *client, const char *lock_name, const char **out_name)
         !close_unused(client))
         return lock_result_limit(LIMIT_DOCUMENTS_PER_CLIENT);
     opened = g_new(OpenedDocument, 1);
-    opened->name = opened_make_name(user_agent, lock_name);
+    opened->name = opened_make_name(user_agent, BUS_USER_DOCUMENTS_BUCKET, lock_name);
     opened->lock_name = g_strdup(lock_name);
     g_queue_push_tail(&client->documents, opened);
     *out_name = opened->name;

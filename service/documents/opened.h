@@ -15,8 +15,9 @@
 
 #include "client.h"
 
-/* Returns the owned name by which clients of sandboxed applications have a lock. */
-char *opened_make_name(const UserAgent *user_agent, const char *lock_name);
+/* Returns the owned name by which clients have a lock in a bucket that they address by this name:
+ * in `user:documents` the one above, elsewhere the lock's own. */
+char *opened_make_name(const UserAgent *user_agent, const char *bucket, const char *lock_name);
 
 /* Opens the lock for the client. If there are too many, the oldest without a live request is closed
  * for it. `*out_name` is borrowed. */
