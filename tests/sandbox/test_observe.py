@@ -154,13 +154,14 @@ class Observers(ObserveCase):
         self.assertIn("'n'", lines[4])
 
 
-class Groups(ObserveCase):
-    """Buckets of Unix groups are not for sandboxed applications, whatever group they run in."""
+class SystemBus(ObserveCase):
+    @classmethod
+    def start(cls):
+        return cls.start_service(
+            '--system', address_option=False, env={'DBUS_SYSTEM_BUS_ADDRESS': cls.bus.address})
 
-    def test_refused(self):
-        self.daemon.stop()
-        type(self).daemon = self.start_service(
-            '--system', address_option=False, env={'DBUS_SYSTEM_BUS_ADDRESS': self.bus.address})
+    def test_groups(self):
+        """Their buckets are not for sandboxed applications, whatever group they run in."""
         app, bucket = self.connect_as(APP), f'group:{USER}'
         for name in ('n', 'm'):  # the second time the bucket is in use
             for function, *args in ((app.request, name), (app.steal, name), (app.query,),
@@ -169,6 +170,14 @@ class Groups(ObserveCase):
             self.assertEqual((app.buckets(), app.observable()), ([], []))
             self.assertGreater(self.connect_as(uid=0).request(name, bucket)[1], 0)
 
+    def test_documents(self):
+        """They are shared on a session bus only."""
+        app = self.app(APP)
+        for values in ({'path': '/etc/passwd'}, {'portal': 'ID/NAME'}):
+            self.assert_error('NotSupported', app.ask, 'open_document', **values)
+        for client in (self.connect_as(APP), self.connect_as()):
+            for function, *args in ((client.request, 'n'), (client.query,), (client.inspect,)):
+                self.assert_error('NotSupported', function, *args, 'user:documents')
 
 
 if __name__ == '__main__':
