@@ -2,57 +2,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 #include "client-lib/agent-private.h"
-#include "client-lib/bucket-cache.h"
-#include "client-lib/engine/connection.h"
-#include "client-lib/lock-info-private.h"
 #include "client-lib/manager-private.h"
 #include "client-lib/monitor-private.h"
-#include "client-lib/observe.h"
 #include "common/bus-names.h"
-#include "common/sorted-list.h"
-
-/* The service sends a signal for each change. Signals are queued when they arrive (Inbox), and
- * applied to the caches of the buckets (bucket-cache.h) and then to the lists a little later, in
- * the main context of the monitor. If something has to be read for that, a refresh makes method
- * calls first: Watch, Observable for the list of buckets, and Inspect for each bucket. Nothing is
- * polled.
- *
- * An update is what is done at a time. While it is going on, `is_busy` is set, and nothing else
- * uses the caches: `build` and `read` of the calls, which run in any thread with the session lock
- * held, nor the main context. */
-
-/* The delay after a failed refresh although there is a service. */
-#define RETRY_MS 1000
-/* The delay after a signal. Signals of one change, such as the end of a stolen lock and its new
- * holder, arrive within this time, and bursts of signals cause few calls. */
-#define BURST_MS 20
-/* If so many signals are queued because the main context does not run, everything is read again. */
-#define SIGNALS_MAX 4096
-
-/* No signals are sent for what other hosts hold or wait for. It is read again after this time, then
- * after twice as much, and so on: each time the servers of the cluster are asked. */
-#define HOSTS_MS     2000
-#define HOSTS_MAX_MS 64000
-
-/* The buckets of others come after the own ones. */
-#define RANK_OF_OTHERS (G_GUINT64_CONSTANT(1) << 63)
-
-/* What has arrived for a monitor. It is accessed with the session lock held, when the monitor must
- * not be referenced: dropping that might be dropping the last reference. */
-typedef struct {
-    GWeakRef monitor;
-    Session *session;
-    GSource *timer;      /* of the next update */
-    GQueue signals;      /* of GDBusMessage */
-    gboolean is_missing; /* signals were dropped */
-    gboolean is_watched; /* the service sends signals */
-} Inbox;
-
-typedef enum {
-    CALL_WATCH,
-    CALL_LIST,
-    CALL_INSPECT,
-} Call;
 
 /**
  * WebLocksMonitor:
@@ -78,34 +30,6 @@ typedef enum {
  *
  * Since: 0.1
  */
-struct _WebLocksMonitor {
-    GObject parent;
-    WebLocksAgent *agent;
-    WebLocksManager *manager; /* NULL: all buckets */
-    char *name;               /* NULL: all names */
-    GMainContext *context;    /* in which the lists change */
-    ShownList held;
-    ShownList pending;
-
-    SignalSubscription subscription;
-    Inbox *inbox;
-    gboolean is_watch_asked; /* Watch was called, so it has to be disabled */
-    GTask *ready;            /* web_locks_monitor_new_async() */
-    int is_busy;             /* atomic */
-    GPtrArray *buckets;      /* of BucketCache */
-    GHashTable *by_path;     /* the same, by object path */
-    GPtrArray *dropped;      /* BucketCaches that are empty, but in the lists */
-    guint64 n_added;         /* how many buckets there have ever been */
-    guint hosts_ms;          /* until what other hosts hold is read again; 0: it is not shown */
-    gint64 hosts_due_us;     /* likewise; monotonic */
-    gboolean is_list_stale;  /* there may be buckets that are not in `buckets` */
-
-    /* The refresh. */
-    Call call;
-    guint at;                  /* buckets before this one have been read */
-    GQueue later;              /* signals of those, since then */
-    gboolean is_missing_later; /* likewise, signals were dropped */
-};
 
 G_DEFINE_FINAL_TYPE(WebLocksMonitor, web_locks_monitor, G_TYPE_OBJECT)
 
@@ -116,488 +40,6 @@ enum {
     N_PROPS,
 };
 static GParamSpec *properties[N_PROPS];
-
-static guint changed_signal;
-
-static void update(WebLocksMonitor *self);
-
-static Connection *
-get_connection(WebLocksMonitor *self)
-{
-    return web_locks_agent_get_connection(self->agent);
-}
-
-/* ---- the inbox */
-
-static void
-clear_signals(GQueue *signals)
-{
-    g_queue_clear_full(signals, g_object_unref);
-}
-
-static void
-inbox_clear(gpointer data)
-{
-    Inbox *self = data;
-
-    g_weak_ref_clear(&self->monitor);
-    clear_signals(&self->signals);
-    session_unref(self->session);
-    g_source_unref(self->timer);
-}
-
-static void
-inbox_unref(gpointer data)
-{
-    g_atomic_rc_box_release_full(data, inbox_clear);
-}
-
-/* Starts the timer, unless it expires earlier anyway. */
-static void
-inbox_update_in(Inbox *self, guint ms)
-{
-    const gint64 due_us = g_get_monotonic_time() + (gint64)ms * G_TIME_SPAN_MILLISECOND;
-    const gint64 set_us = g_source_get_ready_time(self->timer);
-
-    if (set_us < 0 || due_us < set_us)
-        g_source_set_ready_time(self->timer, due_us);
-}
-
-/* Called with the session lock held, for a signal or, with NULL, if the service is another one or
- * has ended. */
-static void
-on_changed(GDBusMessage *signal, gpointer data)
-{
-    Inbox *self = data;
-
-    if (signal == NULL || self->signals.length == SIGNALS_MAX) {
-        clear_signals(&self->signals);
-        self->is_missing = TRUE;
-    }
-    if (signal == NULL)
-        self->is_watched = FALSE;
-    else
-        g_queue_push_tail(&self->signals, g_object_ref(signal));
-    inbox_update_in(self, BURST_MS);
-}
-
-static gboolean
-on_timer(gpointer data)
-{
-    g_autoptr(WebLocksMonitor) self = g_weak_ref_get(&((Inbox *)data)->monitor);
-
-    if (self == NULL)
-        return G_SOURCE_CONTINUE;
-    /* Results are to be delivered in the current context. */
-    g_main_context_push_thread_default(self->context);
-    update(self);
-    g_main_context_pop_thread_default(self->context);
-    return G_SOURCE_CONTINUE;
-}
-
-static gboolean
-timer_dispatch(GSource *timer, GSourceFunc callback, gpointer data)
-{
-    Session *session = ((Inbox *)data)->session;
-
-    session_enter(session);
-    g_source_set_ready_time(timer, -1);
-    session_leave(session);
-    return callback(data);
-}
-
-static Inbox *
-inbox_new(WebLocksMonitor *monitor)
-{
-    static GSourceFuncs funcs = {.dispatch = timer_dispatch};
-    Inbox *self = g_atomic_rc_box_new0(Inbox);
-
-    g_weak_ref_init(&self->monitor, monitor);
-    self->session = session_ref(connection_get_session(get_connection(monitor)));
-    self->timer = g_source_new(&funcs, sizeof(GSource));
-    g_source_set_static_name(self->timer, "weblocks-monitor");
-    g_source_set_callback(self->timer, on_timer, g_atomic_rc_box_acquire(self), inbox_unref);
-    g_source_attach(self->timer, monitor->context);
-    return self;
-}
-
-/* ---- the buckets */
-
-static const char *
-get_path(const WebLocksMonitor *self)
-{
-    return self->manager != NULL ? web_locks_manager_get_path(self->manager) : BUS_SERVICE_PATH;
-}
-
-static void
-add_bucket(WebLocksMonitor *self, WebLocksManager *manager)
-{
-    guint64 rank = ++self->n_added | (web_locks_manager_get_observed(manager) ? RANK_OF_OTHERS : 0);
-    BucketCache *bucket = bucket_cache_new(manager, self->name, rank);
-
-    g_ptr_array_add(self->buckets, bucket);
-    g_hash_table_insert(self->by_path, (gpointer)web_locks_manager_get_path(manager), bucket);
-}
-
-static void
-drop_bucket(WebLocksMonitor *self, guint at)
-{
-    BucketCache *bucket = g_ptr_array_steal_index(self->buckets, at);
-
-    g_hash_table_remove(self->by_path,
-                        web_locks_manager_get_path(bucket_cache_get_manager(bucket)));
-    bucket_cache_clear(bucket);
-    g_ptr_array_add(self->dropped, bucket);
-}
-
-/* Takes the reply to Observable. A bucket keeps its place and its manager as long as it is listed.
- */
-static void
-take_managers(WebLocksMonitor *self, GPtrArray *managers)
-{
-    g_autoptr(GHashTable) listed = g_hash_table_new(g_str_hash, g_str_equal);
-
-    for (guint i = 0; i < managers->len; i++)
-        g_hash_table_add(listed, (gpointer)web_locks_manager_get_path(managers->pdata[i]));
-    for (guint i = self->buckets->len; i > 0; i--) {
-        WebLocksManager *manager = bucket_cache_get_manager(self->buckets->pdata[i - 1]);
-
-        if (!g_hash_table_contains(listed, web_locks_manager_get_path(manager)))
-            drop_bucket(self, i - 1);
-    }
-    for (guint i = 0; i < managers->len; i++)
-        if (!g_hash_table_contains(self->by_path, web_locks_manager_get_path(managers->pdata[i])))
-            add_bucket(self, managers->pdata[i]);
-    /* A bucket of which a signal has come before the reply is in the list, or empty again. */
-    self->is_list_stale = FALSE;
-}
-
-/* ---- signals
- *
- * A bucket that has been read in this refresh is not changed again before its changes are shown:
- * otherwise it might never be shown. */
-
-static void
-invalidate(WebLocksMonitor *self)
-{
-    self->is_list_stale = self->manager == NULL;
-    for (guint i = self->at; i < self->buckets->len; i++)
-        bucket_cache_invalidate(self->buckets->pdata[i]);
-    self->is_missing_later = self->at > 0;
-}
-
-static gboolean
-is_for_later(WebLocksMonitor *self, gpointer bucket)
-{
-    guint index;
-
-    return self->at > 0 && g_ptr_array_find(self->buckets, bucket, &index) && index < self->at;
-}
-
-static void
-apply_signal(WebLocksMonitor *self, GDBusMessage *signal)
-{
-    const char *path = g_dbus_message_get_path(signal);
-    const char *member = g_dbus_message_get_member(signal);
-    BucketCache *bucket = g_hash_table_lookup(self->by_path, path);
-
-    if (bucket != NULL && is_for_later(self, bucket))
-        g_queue_push_tail(&self->later, g_object_ref(signal));
-    else if (bucket != NULL)
-        bucket_cache_signal(bucket, member, g_dbus_message_get_body(signal));
-    else if (g_str_equal(path, BUS_SERVICE_PATH)) /* it is Missed */
-        invalidate(self);
-    else if (!g_str_equal(member, "Released"))
-        self->is_list_stale = self->manager == NULL;
-}
-
-/* Called with the session lock held. */
-static void
-apply_signals(WebLocksMonitor *self)
-{
-    GDBusMessage *signal;
-
-    if (self->inbox->is_missing)
-        invalidate(self);
-    self->inbox->is_missing = FALSE;
-    while ((signal = g_queue_pop_head(&self->inbox->signals)) != NULL) {
-        apply_signal(self, signal);
-        g_object_unref(signal);
-    }
-}
-
-/* ---- the calls of a refresh, with the session lock held */
-
-/* Chooses the next call. Returns FALSE if there is none. */
-static gboolean
-choose_call(WebLocksMonitor *self)
-{
-    if (self->at == 0 && self->is_list_stale) {
-        self->call = CALL_LIST;
-        return TRUE;
-    }
-    self->call = CALL_INSPECT;
-    while (self->at < self->buckets->len &&
-           !bucket_cache_wants_call(self->buckets->pdata[self->at]))
-        self->at++;
-    return self->at < self->buckets->len;
-}
-
-static MethodCallMessage
-build_watch(WebLocksMonitor *self)
-{
-    self->is_watch_asked = TRUE;
-    return (MethodCallMessage){get_path(self),
-                               self->manager != NULL ? BUS_LOCKS_INTERFACE : BUS_SERVICE_INTERFACE,
-                               "Watch", g_variant_new("(b)", TRUE)};
-}
-
-static MethodCallMessage
-build_call(gpointer monitor)
-{
-    WebLocksMonitor *self = monitor;
-
-    if (!self->inbox->is_watched)
-        self->call = CALL_WATCH;
-    switch (self->call) {
-    case CALL_LIST:
-        return observable_build(self->agent);
-    case CALL_INSPECT:
-        return bucket_cache_build(self->buckets->pdata[self->at]);
-    case CALL_WATCH:
-    default:
-        return build_watch(self);
-    }
-}
-
-static gboolean
-read_list(WebLocksMonitor *self, GVariant *body, GError **error)
-{
-    g_autoptr(GPtrArray) managers = observable_read(body, self->agent, error);
-
-    if (managers != NULL)
-        take_managers(self, managers);
-    return managers != NULL;
-}
-
-/* Everything is read after Watch has been called. */
-static void
-begin_watch(WebLocksMonitor *self)
-{
-    self->inbox->is_watched = TRUE;
-    self->at = 0;
-    clear_signals(&self->later);
-    invalidate(self);
-    for (guint i = 0; i < self->buckets->len; i++)
-        bucket_cache_restart(self->buckets->pdata[i]);
-}
-
-static gboolean
-read_bucket(WebLocksMonitor *self, GVariant *body, GError **error)
-{
-    BucketCache *bucket = self->buckets->pdata[self->at];
-
-    if (!bucket_cache_read(bucket, body, error))
-        return FALSE;
-    if (!bucket_cache_has_more(bucket))
-        self->at++;
-    return TRUE;
-}
-
-/* The result is not used. Returns NULL without an error if another call has to follow. */
-static gpointer
-read_reply(GVariant *body, gpointer monitor, GError **error)
-{
-    WebLocksMonitor *self = monitor;
-
-    apply_signals(self);
-    if (self->call == CALL_WATCH) {
-        begin_watch(self);
-    } else if (!self->inbox->is_watched) {
-        return NULL; /* this is a reply of another service than the one that was watched */
-    } else {
-        gboolean is_read =
-            self->call == CALL_LIST ? read_list(self, body, error) : read_bucket(self, body, error);
-
-        if (!is_read)
-            return NULL;
-    }
-    return choose_call(self) ? NULL : self;
-}
-
-static const MethodCallKind refresh_kind = {build_call, read_reply};
-
-/* ---- the lists */
-
-static int
-compare_items(gconstpointer a, gconstpointer b)
-{
-    return web_locks_lock_info_compare(*(const gpointer *)a, *(const gpointer *)b);
-}
-
-/* Returns whether anything has changed. */
-static gboolean
-change_list(ShownList *list)
-{
-    const gboolean is_changed = list->removed->len > 0 || list->added->len > 0;
-
-    g_ptr_array_sort(list->removed, compare_items);
-    sorted_list_remove(list->store, list->removed, web_locks_lock_info_compare);
-    g_ptr_array_set_size(list->removed, 0);
-    g_ptr_array_sort(list->added, compare_items);
-    sorted_list_insert(list->store, list->added, web_locks_lock_info_compare);
-    g_ptr_array_set_size(list->added, 0);
-    return is_changed;
-}
-
-static void
-thaw(gpointer info)
-{
-    g_object_thaw_notify(info);
-    g_object_unref(info);
-}
-
-static void
-collect(WebLocksMonitor *self, GPtrArray *frozen)
-{
-    for (guint i = 0; i < self->dropped->len; i++)
-        bucket_cache_collect(self->dropped->pdata[i], &self->held, &self->pending, frozen);
-    g_ptr_array_set_size(self->dropped, 0);
-    for (guint i = 0; i < self->buckets->len; i++)
-        bucket_cache_collect(self->buckets->pdata[i], &self->held, &self->pending, frozen);
-}
-
-/* All that signals have reported has been read, so the lists don't show a stolen lock as one that
- * nobody holds. */
-static void
-update_lists(WebLocksMonitor *self)
-{
-    g_autoptr(GPtrArray) frozen = g_ptr_array_new_with_free_func(thaw);
-    gboolean is_changed;
-
-    collect(self, frozen);
-    is_changed = frozen->len > 0;
-    is_changed |= change_list(&self->held);
-    is_changed |= change_list(&self->pending);
-    if (!is_changed)
-        return;
-    g_ptr_array_set_size(frozen, 0);
-    g_signal_emit(self, changed_signal, 0);
-}
-
-/* ---- updates */
-
-/* Returns when to update again even without a signal; 0: not at all. */
-static guint
-plan_hosts(WebLocksMonitor *self)
-{
-    const gint64 now_us = g_get_monotonic_time();
-
-    if (self->hosts_ms == 0)
-        return 0;
-    if (now_us >= self->hosts_due_us) {
-        self->hosts_due_us = now_us + self->hosts_ms * G_TIME_SPAN_MILLISECOND;
-        self->hosts_ms = MIN(2 * self->hosts_ms, HOSTS_MAX_MS);
-    }
-    return (guint)((self->hosts_due_us - now_us) / G_TIME_SPAN_MILLISECOND) + 1;
-}
-
-/* `next_ms` as above. */
-static void
-end_update(WebLocksMonitor *self, guint next_ms)
-{
-    Inbox *inbox = self->inbox;
-    GDBusMessage *signal;
-
-    session_enter(inbox->session);
-    self->at = 0;
-    inbox->is_missing |= self->is_missing_later;
-    self->is_missing_later = FALSE;
-    while ((signal = g_queue_pop_tail(&self->later)) != NULL)
-        g_queue_push_head(&inbox->signals, signal);
-    if (next_ms > 0)
-        inbox_update_in(inbox, next_ms);
-    if (inbox->is_missing || !g_queue_is_empty(&inbox->signals) ||
-        (inbox->is_watched && choose_call(self)))
-        inbox_update_in(inbox, BURST_MS);
-    self->at = 0;
-    g_atomic_int_set(&self->is_busy, FALSE);
-    session_leave(inbox->session);
-}
-
-static void
-finish_update(WebLocksMonitor *self)
-{
-    update_lists(self);
-    end_update(self, plan_hosts(self));
-}
-
-static void
-fail_update(WebLocksMonitor *self, const GError *error)
-{
-    Session *session = self->inbox->session;
-
-    g_debug("%s can't be seen: %s", get_path(self), error->message);
-    session_enter(session);
-    self->inbox->is_watched = FALSE;
-    session_leave(session);
-    if (connection_is_served(get_connection(self))) {
-        end_update(self, RETRY_MS); /* it is slow or shutting down: the lists may still be right */
-        return;
-    }
-    for (guint i = 0; i < self->buckets->len; i++)
-        bucket_cache_clear(self->buckets->pdata[i]);
-    finish_update(self);
-}
-
-static void
-on_refreshed(GObject *source, GAsyncResult *result, gpointer data)
-{
-    WebLocksMonitor *self = WEB_LOCKS_MONITOR(source);
-    g_autoptr(GTask) ready = g_steal_pointer(&self->ready);
-    g_autoptr(GError) error = NULL;
-    const gboolean is_done = g_task_propagate_pointer(G_TASK(result), &error) != NULL;
-
-    if (is_done)
-        finish_update(self);
-    else if (ready == NULL)
-        fail_update(self, error);
-
-    if (ready != NULL && is_done)
-        g_task_return_pointer(ready, g_object_ref(self), g_object_unref);
-    else if (ready != NULL)
-        g_task_return_error(ready, g_steal_pointer(&error));
-}
-
-static void
-start_refresh(WebLocksMonitor *self)
-{
-    GTask *task = g_task_new(self, self->ready != NULL ? g_task_get_cancellable(self->ready) : NULL,
-                             on_refreshed, NULL);
-
-    connection_call(get_connection(self), &refresh_kind, self, caller_of_task(task));
-}
-
-/* One that begins while another is going on follows it: see end_update(). */
-static void
-update(WebLocksMonitor *self)
-{
-    Session *session = self->inbox->session;
-    gboolean needs_call;
-
-    if (!g_atomic_int_compare_and_exchange(&self->is_busy, FALSE, TRUE))
-        return;
-    if (self->hosts_ms > 0 && g_get_monotonic_time() >= self->hosts_due_us)
-        bucket_cache_poll_hosts(self->buckets->pdata[0]);
-    session_enter(session);
-    apply_signals(self);
-    needs_call = choose_call(self) || !self->inbox->is_watched;
-    session_leave(session);
-    if (needs_call)
-        start_refresh(self);
-    else
-        finish_update(self);
-}
 
 /* ---- making one */
 
@@ -611,18 +53,13 @@ monitor_new(WebLocksAgent *agent, WebLocksManager *manager, const char *name, GM
     self->name = g_strdup(name);
     self->context = g_main_context_ref(context);
     self->is_busy = TRUE; /* before there are signals: the caller starts the first refresh */
-    if (manager != NULL)
-        add_bucket(self, manager);
     if (name != NULL && g_str_has_prefix(web_locks_manager_get_bucket(manager), BUS_CLUSTER_PREFIX))
-        self->hosts_ms = HOSTS_MS;
-    self->inbox = inbox_new(self);
-    self->subscription.path = get_path(self);
-    self->subscription.name = self->name;
-    self->subscription.changed = on_changed;
-    self->subscription.data = self->inbox;
-    session_enter(self->inbox->session);
-    connection_subscribe(get_connection(self), &self->subscription);
-    session_leave(self->inbox->session);
+        self->hosts_ms = MONITOR_HOSTS_MS;
+    if (manager != NULL)
+        web_locks_monitor_add_bucket(self, manager);
+    self->inbox = monitor_inbox_open(G_OBJECT(self), web_locks_monitor_update, context,
+                                     web_locks_agent_get_connection(self->agent),
+                                     web_locks_monitor_get_path(self), self->name);
     return self;
 }
 
@@ -640,7 +77,7 @@ web_locks_monitor_new_of_name(WebLocksManager *manager, const char *name, GMainC
         monitor_new(web_locks_manager_get_agent(manager), manager, name, context);
 
     g_main_context_push_thread_default(context);
-    start_refresh(self);
+    web_locks_monitor_start_refresh(self);
     g_main_context_pop_thread_default(context);
     return self;
 }
@@ -651,7 +88,7 @@ monitor_new_begin(WebLocksAgent *agent, WebLocksManager *manager, GTask *task)
     WebLocksMonitor *self = monitor_new_in_agents_context(agent, manager);
 
     self->ready = task;
-    start_refresh(self);
+    web_locks_monitor_start_refresh(self);
     g_object_unref(self);
 }
 
@@ -664,10 +101,11 @@ monitor_new_wait(WebLocksAgent *agent,
     g_autoptr(WebLocksMonitor) self = monitor_new_in_agents_context(agent, manager);
     SyncCall sync;
 
-    connection_call(get_connection(self), &refresh_kind, self, caller_of_sync(&sync, cancellable));
+    connection_call(web_locks_agent_get_connection(self->agent), &web_locks_monitor_refresh, self,
+                    caller_of_sync(&sync, cancellable));
     if (sync_call_wait(&sync, error) == NULL)
         return NULL;
-    finish_update(self);
+    web_locks_monitor_finish_update(self);
     return g_steal_pointer(&self);
 }
 
@@ -914,19 +352,6 @@ web_locks_monitor_get_pending(WebLocksMonitor *self)
 /* ---- the end */
 
 static void
-close_inbox(WebLocksMonitor *self)
-{
-    Session *session = self->inbox->session;
-
-    session_enter(session);
-    if (session_is_of_this_process(session))
-        connection_unsubscribe(get_connection(self), &self->subscription, self->is_watch_asked);
-    session_leave(session);
-    g_source_destroy(self->inbox->timer);
-    inbox_unref(self->inbox);
-}
-
-static void
 list_clear(ShownList *self)
 {
     g_object_unref(self->store);
@@ -940,8 +365,9 @@ web_locks_monitor_finalize(GObject *object)
     WebLocksMonitor *self = WEB_LOCKS_MONITOR(object);
 
     if (self->inbox != NULL)
-        close_inbox(self);
-    clear_signals(&self->later);
+        monitor_inbox_close(self->inbox, web_locks_agent_get_connection(self->agent),
+                            self->is_watch_asked);
+    g_queue_clear_full(&self->later, g_object_unref);
     g_hash_table_unref(self->by_path);
     g_ptr_array_unref(self->buckets);
     g_ptr_array_unref(self->dropped);
@@ -1021,8 +447,8 @@ web_locks_monitor_class_init(WebLocksMonitorClass *class)
      *
      * Since: 0.1
      */
-    changed_signal = g_signal_new("changed", WEB_LOCKS_TYPE_MONITOR, G_SIGNAL_RUN_LAST, 0, NULL,
-                                  NULL, NULL, G_TYPE_NONE, 0);
+    g_signal_new("changed", WEB_LOCKS_TYPE_MONITOR, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
+                 G_TYPE_NONE, 0);
 }
 
 static void
