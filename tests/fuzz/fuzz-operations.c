@@ -19,7 +19,8 @@ G_STATIC_ASSERT(sizeof(LockOperation) == 6);
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    LockWorld *world = lock_world_new("this input", TRUE, g_getenv("WEBLOCKS_FUZZ_LOUD") != NULL);
+    LockWorld *world =
+        lock_world_new("this input", LOCK_WORLD_CLUSTER, g_getenv("WEBLOCKS_FUZZ_LOUD") != NULL);
 
     for (guint i = 0; i < OPERATIONS_MAX && size >= sizeof(LockOperation); i++) {
         LockOperation operation;

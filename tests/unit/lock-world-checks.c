@@ -14,6 +14,7 @@ const PrincipalIdentity lock_world_identities[N_PRINCIPALS] = {
     {1000, PRINCIPAL_FLATPAK, "org.example.App"},
     {2000, PRINCIPAL_UNSANDBOXED, ""},
     {7, PRINCIPAL_GROUP, ""},
+    {PRINCIPAL_NO_UID, PRINCIPAL_CLUSTER, "cluster:other"},
 };
 
 const char *const lock_world_buckets[N_BUCKETS] = {"private-0123456789abcdef0123456789abcdef",
@@ -437,6 +438,6 @@ lock_world_check_state(World *world)
         for (guint bucket = 0; bucket < N_BUCKETS; bucket++)
             check_state_of(world, principal, bucket);
     check_bookkeeping(world);
-    if (world->has_cluster)
+    if (world->kind != LOCK_WORLD_LOCAL)
         lock_world_check_permits(world);
 }

@@ -13,13 +13,17 @@
 #include "tests/unit/lock-world.h"
 
 #define N_AGENTS     LOCK_WORLD_AGENTS
-#define N_PRINCIPALS 4
+#define N_PRINCIPALS 5
 #define N_BUCKETS    4
 #define N_NAMES      6
 
-/* The bucket of the group, which is the last principal, that of the documents of each uid, which
- * the sandboxed application shares, and that of a cluster, which is there instead of these in a
- * world with a cluster. The other bucket is a private session. */
+/* Those who have buckets and no agents. */
+#define GROUP_PRINCIPAL  3
+#define SHARED_PRINCIPAL 4
+
+/* The bucket of the group, that of the documents of each uid, which the sandboxed application
+ * shares, and that of a cluster, which is there instead of these in a world with a cluster. The
+ * other bucket is a private session. */
 #define GROUP_BUCKET     1
 #define DOCUMENTS_BUCKET 2
 #define CLUSTER_BUCKET   3
@@ -40,7 +44,7 @@ typedef LockWorld World;
 struct LockWorld {
     char *seed;
     gboolean is_loud;
-    gboolean has_cluster;
+    LockWorldKind kind;
     guint step;
     char operation[200];
     UserAgent *core; /* allocated: principals point to it */

@@ -54,11 +54,13 @@ get_place(const World *world, guint slot, const LockOperation *operation)
 {
     if (!(operation->place & 1u))
         return (ModelManager){principal_of_slot[slot], 0};
-    if (world->has_cluster)
+    if (world->kind == LOCK_WORLD_SHARED)
+        return (ModelManager){SHARED_PRINCIPAL, CLUSTER_BUCKET};
+    if (world->kind == LOCK_WORLD_CLUSTER)
         return (ModelManager){principal_of_slot[slot], CLUSTER_BUCKET};
     if (operation->place & 16u)
         return (ModelManager){principal_of_uid_of_slot[slot], DOCUMENTS_BUCKET};
-    return (ModelManager){N_PRINCIPALS - 1, GROUP_BUCKET};
+    return (ModelManager){GROUP_PRINCIPAL, GROUP_BUCKET};
 }
 
 /* Returns a reference to what the agent addresses by the name of the bucket. */
@@ -207,7 +209,7 @@ do_time(World *world, const LockOperation *operation)
 {
     gint64 us = operation->number * (operation->flags < 25 ? 400 : 16);
 
-    if (world->has_cluster && operation->flags >= 245)
+    if (world->kind != LOCK_WORLD_LOCAL && operation->flags >= 245)
         us *= 1000; /* seconds, so that undecided requests time out too */
     /* The wall clock jumps in either direction. */
     user_agent_set_time(world->core, world->core->now_us + us,
@@ -264,11 +266,13 @@ do_new_agent(World *world, guint slot)
 /* ---- the service is killed, and another instance restores its state */
 
 static UserAgent *
-new_core(const Limits *limits, gint64 now_us)
+new_core(const World *world, const Limits *limits, gint64 now_us)
 {
     UserAgent *core = g_new0(UserAgent, 1);
 
     user_agent_init(core, limits);
+    if (world->kind == LOCK_WORLD_SHARED)
+        g_hash_table_add(core->shared_buckets, g_strdup(lock_world_buckets[CLUSTER_BUCKET]));
     user_agent_set_time(core, now_us, REALTIME_US);
     return core;
 }
@@ -360,7 +364,7 @@ do_restart(World *world)
     lock_world_drop_permits(world);
     lock_world_restart_cluster(world);
     memcpy(old_agents, world->agents, sizeof old_agents);
-    world->core = new_core(&old->limits, old->now_us);
+    world->core = new_core(world, &old->limits, old->now_us);
     world->core->room_bytes = old->room_bytes;
     for (guint i = 0; i < N_PRINCIPALS; i++)
         for (guint bucket = 0; bucket < CLUSTER_BUCKET; bucket++)
@@ -391,8 +395,9 @@ do_fill(World *world, const LockOperation *operation)
 static void
 do_kind(World *world, guint slot, const LockOperation *operation)
 {
-    if (world->has_cluster && operation->place & 1u && (operation->agent >> 3 & 3u) == 0)
-        lock_world_do_permit(world, principal_of_slot[slot], operation);
+    if (world->kind != LOCK_WORLD_LOCAL && operation->place & 1u &&
+        (operation->agent >> 3 & 3u) == 0)
+        lock_world_do_permit(world, get_place(world, slot, operation).principal, operation);
     else if (world->agents[slot] == NULL)
         do_new_agent(world, slot);
     else if (operation->kind < 120)
@@ -423,7 +428,7 @@ lock_world_do(LockWorld *world, const LockOperation *operation)
 }
 
 LockWorld *
-lock_world_new(const char *seed, gboolean has_cluster, gboolean is_loud)
+lock_world_new(const char *seed, LockWorldKind kind, gboolean is_loud)
 {
     World *world = g_new0(World, 1);
     Limits limits;
@@ -432,13 +437,13 @@ lock_world_new(const char *seed, gboolean has_cluster, gboolean is_loud)
     for (guint i = 0; i < G_N_ELEMENTS(small_limits); i++)
         limits.max[small_limits[i].id] = small_limits[i].max;
     world->seed = g_strdup(seed);
-    world->has_cluster = has_cluster;
+    world->kind = kind;
     world->is_loud = is_loud;
     world->expected = g_array_new(FALSE, FALSE, sizeof(Line));
     world->actual = g_array_new(FALSE, FALSE, sizeof(Line));
-    world->core = new_core(&limits, 123456);
+    world->core = new_core(world, &limits, 123456);
     user_agent_expire(world->core);
-    lock_model_init(&world->model, &limits, has_cluster ? CLUSTER_BUCKET : G_MAXUINT);
+    lock_model_init(&world->model, &limits, kind != LOCK_WORLD_LOCAL ? CLUSTER_BUCKET : G_MAXUINT);
     return world;
 }
 

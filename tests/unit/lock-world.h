@@ -29,10 +29,16 @@ typedef struct {
 
 typedef struct LockWorld LockWorld;
 
-/* `seed` is only printed on failure. With a cluster, each principal has a bucket that is served
- * under permits, which some operations change; without, principals share buckets. Prints each
- * operation if `is_loud`. */
-LockWorld *lock_world_new(const char *seed, gboolean has_cluster, gboolean is_loud);
+/* Which buckets there are beside the private sessions of the principals. Those of a cluster are
+ * served under permits, which some operations change. */
+typedef enum {
+    LOCK_WORLD_LOCAL,   /* that of a group, and those of the users' documents */
+    LOCK_WORLD_CLUSTER, /* one of a cluster for each principal */
+    LOCK_WORLD_SHARED,  /* one of a cluster for all */
+} LockWorldKind;
+
+/* `seed` is only printed on failure. Prints each operation if `is_loud`. */
+LockWorld *lock_world_new(const char *seed, LockWorldKind kind, gboolean is_loud);
 
 /* Terminates all agents and checks that no object is left. */
 void lock_world_free(LockWorld *world);

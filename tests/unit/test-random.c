@@ -30,7 +30,7 @@
 /* The parent reduces the list; it needs the number of operations that each child completed. */
 typedef struct {
     char *seed;
-    gboolean has_cluster;
+    LockWorldKind kind;
     GArray *operations; /* of LockOperation */
     guint *n_done;      /* shared with the children */
 } Run;
@@ -38,7 +38,7 @@ typedef struct {
 static void
 do_all(const Run *run, gboolean is_loud)
 {
-    LockWorld *world = lock_world_new(run->seed, run->has_cluster, is_loud);
+    LockWorld *world = lock_world_new(run->seed, run->kind, is_loud);
 
     for (guint i = 0; i < run->operations->len; i++) {
         *run->n_done = i;
@@ -124,7 +124,7 @@ run_world(guint32 seed, guint number)
 {
     Run run = {
         .seed = g_strdup_printf("WEBLOCKS_TEST_SEED=%u, world %u", seed, number),
-        .has_cluster = number % 2 == 1,
+        .kind = number % 3,
         .operations = g_array_sized_new(FALSE, FALSE, sizeof(LockOperation), N_STEPS),
         .n_done = mmap(NULL, sizeof *run.n_done, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
                        -1, 0),
