@@ -17,23 +17,14 @@ static const char row_format[] = "(yyx&s)";
 
 /* As in the header; `&` and `@` are for g_variant_get(). */
 static const char *const formats[] = {
-    [CLUSTER_PACKET_HELLO] = "(u)",
-    [CLUSTER_PACKET_DEMAND] = "(tttuuuyyybbu&s&s)",
-    [CLUSTER_PACKET_READY] = "()",
-    [CLUSTER_PACKET_ACK] = "(t)",
-    [CLUSTER_PACKET_LIST] = "(tu&s&s)",
-    [CLUSTER_PACKET_BREAK] = "(tu&s&s&s)",
-    [CLUSTER_PACKET_LEASE] = "(txuu)",
-    [CLUSTER_PACKET_PERMIT] = "(tyxttu)",
-    [CLUSTER_PACKET_YIELD] = "(tb)",
-    [CLUSTER_PACKET_REVOKED] = "(ty)",
-    [CLUSTER_PACKET_BUSY] = "(tu)",
-    [CLUSTER_PACKET_GONE] = "(tu)",
-    [CLUSTER_PACKET_SYNCED] = "()",
-    [CLUSTER_PACKET_ROWS] = "(t@a(yyxs))",
-    [CLUSTER_PACKET_STATUS] = "(t&s&s&s&s)",
+    [CLUSTER_PACKET_HELLO] = "(u)",        [CLUSTER_PACKET_DEMAND] = "(tttuuuyyybbu&s&s)",
+    [CLUSTER_PACKET_READY] = "()",         [CLUSTER_PACKET_ACK] = "(t)",
+    [CLUSTER_PACKET_ASK] = "(tuu&s&s&s)",  [CLUSTER_PACKET_LEASE] = "(txuu)",
+    [CLUSTER_PACKET_PERMIT] = "(tyxttu)",  [CLUSTER_PACKET_YIELD] = "(tb)",
+    [CLUSTER_PACKET_REVOKED] = "(ty)",     [CLUSTER_PACKET_BUSY] = "(tu)",
+    [CLUSTER_PACKET_GONE] = "(tu)",        [CLUSTER_PACKET_SYNCED] = "()",
+    [CLUSTER_PACKET_ROWS] = "(t@a(yyxs))", [CLUSTER_PACKET_STATUS] = "(t&s&s&s&s)",
     [CLUSTER_PACKET_BROKEN] = "(tub)",
-    [CLUSTER_PACKET_ASK] = "(t)",
 };
 
 /* ---- reading */
@@ -89,20 +80,14 @@ read_demand(GVariant *body, ClusterDemand *out)
 }
 
 static gboolean
-read_list(GVariant *body, ClusterList *out)
+read_question(GVariant *body, ClusterQuestion *out)
 {
-    g_variant_get(body, formats[CLUSTER_PACKET_LIST], &out->serial, &out->uid, &out->bucket,
-                  &out->name);
-    return is_bucket(out->bucket) && is_name(out->name);
-}
-
-static gboolean
-read_break(GVariant *body, ClusterBreak *out)
-{
-    g_variant_get(body, formats[CLUSTER_PACKET_BREAK], &out->serial, &out->uid, &out->bucket,
-                  &out->name, &out->host);
-    return is_bucket(out->bucket) && is_name(out->name) &&
-           is_text(out->host, 0, CLUSTER_HOST_BYTES_MAX);
+    g_variant_get(body, formats[CLUSTER_PACKET_ASK], &out->serial, &out->answer, &out->uid,
+                  &out->bucket, &out->name, &out->host);
+    return (out->answer == CLUSTER_PACKET_ROWS || out->answer == CLUSTER_PACKET_STATUS ||
+            out->answer == CLUSTER_PACKET_BROKEN) &&
+           is_text(out->bucket, out->answer != CLUSTER_PACKET_STATUS, CLUSTER_BUCKET_BYTES_MAX) &&
+           is_name(out->name) && is_text(out->host, 0, CLUSTER_HOST_BYTES_MAX);
 }
 
 static gboolean
@@ -117,15 +102,10 @@ read_from_service(ClusterMessage *out)
     case CLUSTER_PACKET_READY:
         return TRUE;
     case CLUSTER_PACKET_ACK:
-        g_variant_get(out->body, formats[out->kind], &out->acknowledged);
+        g_variant_get(out->body, formats[out->kind], &out->serial);
         return TRUE;
     case CLUSTER_PACKET_ASK:
-        g_variant_get(out->body, formats[out->kind], &out->asked);
-        return TRUE;
-    case CLUSTER_PACKET_LIST:
-        return read_list(out->body, &out->list);
-    case CLUSTER_PACKET_BREAK:
-        return read_break(out->body, &out->to_break);
+        return read_question(out->body, &out->question);
     default:
         return FALSE;
     }
@@ -283,22 +263,28 @@ cluster_row_next(GVariantIter *iter, ClusterRow *out)
 /* ---- writing */
 
 void
-cluster_packet_write(GByteArray *bytes, ClusterPacketKind kind, ...)
+cluster_packet_write_va(GByteArray *bytes, ClusterPacketKind kind, va_list *members)
 {
-    g_autoptr(GVariant) body = NULL;
+    g_autoptr(GVariant) body = g_variant_ref_sink(g_variant_new_va(formats[kind], NULL, members));
     ClusterHead head = {.kind = kind};
-    va_list members;
 
-    va_start(members, kind);
-    body = g_variant_ref_sink(g_variant_new_va(formats[kind], NULL, &members));
-    va_end(members);
     head.size = (guint32)(sizeof head + g_variant_get_size(body));
     g_byte_array_append(bytes, (const guint8 *)&head, sizeof head);
     g_byte_array_append(bytes, g_variant_get_data(body), (guint)g_variant_get_size(body));
 }
 
 void
-cluster_packet_write_rows(GByteArray *bytes, guint64 serial, const GArray *rows)
+cluster_packet_write(GByteArray *bytes, ClusterPacketKind kind, ...)
+{
+    va_list members;
+
+    va_start(members, kind);
+    cluster_packet_write_va(bytes, kind, &members);
+    va_end(members);
+}
+
+GVariant *
+cluster_rows_new(const GArray *rows)
 {
     gsize size = ROWS_EXTRA_BYTES;
     GVariantBuilder builder;
@@ -313,5 +299,5 @@ cluster_packet_write_rows(GByteArray *bytes, guint64 serial, const GArray *rows)
         g_variant_builder_add(&builder, row_format, row->mode, row->state, row->since_us,
                               row->host);
     }
-    cluster_packet_write(bytes, CLUSTER_PACKET_ROWS, serial, g_variant_builder_end(&builder));
+    return g_variant_builder_end(&builder);
 }

@@ -22,7 +22,7 @@
 
 #include "permit-mode.h"
 
-#define CLUSTER_PACKET_VERSION   4u
+#define CLUSTER_PACKET_VERSION   5u
 #define CLUSTER_PACKET_BYTES_MAX 65536u
 
 /* Packets contain the names of buckets without "cluster:". */
@@ -47,9 +47,7 @@ typedef enum {
     CLUSTER_PACKET_DEMAND = 2, /* (tttuuuyyybbuss): the members of ClusterDemand */
     CLUSTER_PACKET_READY = 3,  /* (): all demands that exist at the beginning were sent */
     CLUSTER_PACKET_ACK = 4,    /* (t): the serial of a LEASE: weblocksd is alive */
-    CLUSTER_PACKET_LIST = 5,   /* (tuss): the members of ClusterList */
-    CLUSTER_PACKET_BREAK = 6,  /* (tusss): those of ClusterBreak */
-    CLUSTER_PACKET_ASK = 7,    /* (t): a serial, for STATUS */
+    CLUSTER_PACKET_ASK = 5,    /* (tuusss): the members of ClusterQuestion */
     /* From the gateway. */
     CLUSTER_PACKET_LEASE = 65,   /* (txuu): those of ClusterLease */
     CLUSTER_PACKET_PERMIT = 66,  /* (tyxttu): handle, mode, deadline_us, block, session, claim */
@@ -60,9 +58,10 @@ typedef enum {
     CLUSTER_PACKET_GONE = 70,    /* (tu): handle, number; see ClusterDemand */
     CLUSTER_PACKET_SYNCED = 71,  /* (): the reply to READY: a permit was sent for each claim that
                                   * this host has since before; what is held without one is lost */
-    CLUSTER_PACKET_ROWS = 72,    /* (ta(yyxs)): the members of ClusterRows */
-    CLUSTER_PACKET_STATUS = 73,  /* (tssss): those of ClusterStatus */
-    CLUSTER_PACKET_BROKEN = 74,  /* (tub): those of ClusterBroken */
+    /* Answers to ASK, each with the serial of the question. */
+    CLUSTER_PACKET_ROWS = 72,   /* (ta(yyxs)): the members of ClusterRows */
+    CLUSTER_PACKET_STATUS = 73, /* (tssss): those of ClusterStatus */
+    CLUSTER_PACKET_BROKEN = 74, /* (tub): those of ClusterBroken */
 } ClusterPacketKind;
 
 /* The connection of the gateway to the engine. OFF is not sent: there is no gateway. */
@@ -147,22 +146,16 @@ typedef struct {
     const char *name;
 } ClusterDemand;
 
-/* Asks for the claims of other hosts on a name, for ROWS. */
+/* Asks for ROWS, the claims of other hosts on a name; for BROKEN, after what one or all other hosts
+ * hold of it has been ended as a steal does; or for STATUS, where only `serial` matters. */
 typedef struct {
     guint64 serial;
+    guint32 answer; /* the ClusterPacketKind of the answer */
     guint32 uid;
     const char *bucket;
     const char *name;
-} ClusterList;
-
-/* Ends what one or all other hosts hold of a name, as a steal does, for BROKEN. */
-typedef struct {
-    guint64 serial;
-    guint32 uid;
-    const char *bucket;
-    const char *name;
-    const char *host; /* "": all other hosts */
-} ClusterBreak;
+    const char *host; /* for BROKEN; "": all other hosts */
+} ClusterQuestion;
 
 /* ---- from the gateway */
 
@@ -223,10 +216,8 @@ typedef struct {
     union {
         guint32 version;
         ClusterDemand demand;
-        guint64 acknowledged;
-        guint64 asked;
-        ClusterList list;
-        ClusterBreak to_break;
+        guint64 serial; /* of ACK, and the first member of each answer */
+        ClusterQuestion question;
         ClusterLease lease;
         ClusterTurn turn;
         ClusterRows rows;
@@ -251,9 +242,9 @@ gboolean cluster_status_read(GVariant *body, ClusterStatus *out);
 
 /* ---- writing */
 
-/* Appends a packet. The further arguments are those of g_variant_new() for the type of this kind.
- */
+/* Append a packet. The further arguments are those of g_variant_new() for the type of this kind. */
 void cluster_packet_write(GByteArray *bytes, ClusterPacketKind kind, ...);
+void cluster_packet_write_va(GByteArray *bytes, ClusterPacketKind kind, va_list *members);
 
-/* Appends ROWS with as many of these rows (of ClusterRow), from the first on, as it can have. */
-void cluster_packet_write_rows(GByteArray *bytes, guint64 serial, const GArray *rows);
+/* Returns as many of these rows (of ClusterRow), from the first on, as ROWS can have; floating. */
+GVariant *cluster_rows_new(const GArray *rows);

@@ -546,12 +546,6 @@ claim_get_next_tick_us(const Claim *claim)
 }
 
 gboolean
-claim_is_busy(const Claim *claim)
-{
-    return claim->is_busy;
-}
-
-gboolean
 claim_has_node(const Claim *claim)
 {
     return claim->has_own || claim->has_next || claim->is_uncertain;

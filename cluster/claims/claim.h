@@ -191,9 +191,6 @@ void claim_tick(Claim *claim, gint64 now_us);
 /* When to call claim_tick() next, or -1. */
 gint64 claim_get_next_tick_us(const Claim *claim);
 
-/* Whether an operation is in progress. */
-gboolean claim_is_busy(const Claim *claim);
-
 /* Whether there is a node, or may be one. */
 gboolean claim_has_node(const Claim *claim);
 

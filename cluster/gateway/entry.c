@@ -466,21 +466,6 @@ start_or_wait(Entry *entry, ClaimAction *action)
 /* ---- messages for the lock service */
 
 static void
-send_permit(Entry *entry, const ClaimAction *action)
-{
-    const ClusterTurn permit = {
-        .handle = entry->handle,
-        .mode = action->mode,
-        .deadline_us = session_get_deadline_us(entry->context->session),
-        .block = action->block,
-        .session = action->name.session,
-        .claim = action->name.turn,
-    };
-
-    service_socket_send_permit(entry->context->service, &permit);
-}
-
-static void
 send_message(Entry *entry, const ClaimAction *action)
 {
     ServiceSocket *service = entry->context->service;
@@ -491,21 +476,22 @@ send_message(Entry *entry, const ClaimAction *action)
         return;
     switch (action->message) {
     case CLAIM_PERMIT:
-        send_permit(entry, action);
+        service_socket_send(service, CLUSTER_PACKET_PERMIT, entry->handle, action->mode,
+                            session_get_deadline_us(entry->context->session), action->block,
+                            action->name.session, action->name.turn);
         break;
     case CLAIM_YIELD:
-        service_socket_send_yield(service, entry->handle, action->now);
+        service_socket_send(service, CLUSTER_PACKET_YIELD, entry->handle, action->now);
         break;
     case CLAIM_REVOKED:
-        service_socket_send_revoked(service, entry->handle,
-                                    action->is_lost ? CLUSTER_REVOKED_LOST
-                                                    : CLUSTER_REVOKED_STOLEN);
+        service_socket_send(service, CLUSTER_PACKET_REVOKED, entry->handle,
+                            action->is_lost ? CLUSTER_REVOKED_LOST : CLUSTER_REVOKED_STOLEN);
         break;
     case CLAIM_BUSY:
-        service_socket_send_busy(service, entry->handle, entry->number);
+        service_socket_send(service, CLUSTER_PACKET_BUSY, entry->handle, entry->number);
         break;
     case CLAIM_GONE:
-        service_socket_send_gone(service, entry->handle, entry->number);
+        service_socket_send(service, CLUSTER_PACKET_GONE, entry->handle, entry->number);
         break;
     case CLAIM_NO_MESSAGE:
     default:

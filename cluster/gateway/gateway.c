@@ -6,6 +6,7 @@
 #include "entry.h"
 #include "left.h"
 #include "remote.h"
+#include "status.h"
 #include "unused.h"
 
 #define TURN_DEFAULT_SECS 10
@@ -139,7 +140,7 @@ send_synced(Gateway *gateway)
         g_hash_table_size(gateway->unsettled) > 0)
         return;
     if (!gateway->has_sent_synced)
-        service_socket_send_synced(gateway->service);
+        service_socket_send(gateway->service, CLUSTER_PACKET_SYNCED);
     gateway->has_sent_synced = TRUE;
     sweep(gateway);
 }
@@ -219,7 +220,7 @@ on_lease_changed(
 {
     const Gateway *gateway = data;
 
-    service_socket_send_lease(gateway->service, serial, deadline_us, state, reason);
+    service_socket_send(gateway->service, CLUSTER_PACKET_LEASE, serial, deadline_us, state, reason);
 }
 
 static gboolean
@@ -240,54 +241,6 @@ static const SessionFunctions session_functions = {
     on_session_ready,   on_session_interrupted, on_session_ended,
     on_session_changed, on_lease_changed,       has_nodes,
 };
-
-/* ---- status */
-
-/* Returns lines, owned. */
-static char *
-get_metrics(const Gateway *gateway)
-{
-    static const char *const names[N_METRICS] = {
-        [METRIC_GRANTS] = "grants_total",
-        [METRIC_GRANT_SECONDS] = "grant_seconds_total",
-        [METRIC_HAND_OVERS] = "hand_overs_total",
-        [METRIC_HAND_OVER_SECONDS] = "hand_over_seconds_total",
-        [METRIC_REFUSED_GRANTS] = "refused_grants_total",
-        [METRIC_RECONNECTS] = "reconnects_total",
-        [METRIC_SESSIONS_LOST] = "sessions_lost_total",
-        [METRIC_LEAST_LEASE_LEFT] = "least_lease_left_seconds",
-        [METRIC_HIGHEST_TOKEN] = "highest_token",
-    };
-    const double *values = session_get_metrics(gateway->session);
-    GString *text = g_string_new(NULL);
-    char digits[G_ASCII_DTOSTR_BUF_SIZE];
-
-    for (guint i = 0; i < N_METRICS; i++)
-        g_string_append_printf(text, "%s %s\n", names[i],
-                               g_ascii_dtostr(digits, sizeof digits, values[i]));
-    return g_string_free(text, FALSE);
-}
-
-static void
-on_hosts(guint64 serial, const char *hosts, gpointer data)
-{
-    Gateway *gateway = data;
-    Engine *engine = session_get_engine(gateway->session);
-    const char *server = engine != NULL ? engine_get_server(engine) : NULL;
-    const char *id = seen_get_instance(gateway->options->seen);
-    g_autofree char *metrics = get_metrics(gateway);
-
-    service_socket_send_status(gateway->service, serial, server != NULL ? server : "", hosts,
-                               id != NULL ? id : "", metrics);
-}
-
-static void
-on_ask(guint64 serial, gpointer data)
-{
-    Gateway *gateway = data;
-
-    remote_list_hosts(gateway->session, serial, on_hosts, gateway);
-}
 
 /* ---- the lock service */
 
@@ -358,35 +311,14 @@ on_ack(guint64 serial, gpointer data)
 }
 
 static void
-on_rows(guint64 serial, const GArray *rows, gpointer data)
+on_ask(const ClusterQuestion *question, gpointer data)
 {
     const Gateway *gateway = data;
 
-    service_socket_send_rows(gateway->service, serial, rows);
-}
-
-static void
-on_list(const ClusterList *message, gpointer data)
-{
-    Gateway *gateway = data;
-
-    remote_list(gateway->session, gateway->options->config->root, message, on_rows, gateway);
-}
-
-static void
-on_broken(guint64 serial, guint count, gboolean failed, gpointer data)
-{
-    const Gateway *gateway = data;
-
-    service_socket_send_broken(gateway->service, serial, count, failed);
-}
-
-static void
-on_break(const ClusterBreak *message, gpointer data)
-{
-    Gateway *gateway = data;
-
-    remote_break(gateway->session, gateway->options->config->root, message, on_broken, gateway);
+    if (question->answer == CLUSTER_PACKET_STATUS)
+        status_send(gateway->session, gateway->service, gateway->options->seen, question->serial);
+    else
+        remote_ask(gateway->session, gateway->service, gateway->options->config->root, question);
 }
 
 static void
@@ -403,7 +335,7 @@ on_closed(gpointer data)
 }
 
 static const ServiceSocketFunctions service_functions = {
-    on_hello, on_demand, on_ready, on_ack, on_ask, on_list, on_break, on_closed,
+    on_hello, on_demand, on_ready, on_ack, on_ask, on_closed,
 };
 
 /* ---- */

@@ -75,16 +75,10 @@ on_received(const ClusterMessage *message, gpointer data)
         self->functions->ready(self->data);
         break;
     case CLUSTER_PACKET_ACK:
-        self->functions->ack(message->acknowledged, self->data);
+        self->functions->ack(message->serial, self->data);
         break;
     case CLUSTER_PACKET_ASK:
-        self->functions->ask(message->asked, self->data);
-        break;
-    case CLUSTER_PACKET_LIST:
-        self->functions->list(&message->list, self->data);
-        break;
-    case CLUSTER_PACKET_BREAK:
-        self->functions->break_claims(&message->to_break, self->data);
+        self->functions->ask(&message->question, self->data);
         break;
     default:
         on_closed("a packet out of order", self);
@@ -258,86 +252,15 @@ service_socket_disconnect(ServiceSocket *self)
 
 /* ---- sending */
 
-/* Without a service, nothing is sent. */
-#define SEND(self, ...)                                                                           \
-    G_STMT_START                                                                                  \
-    {                                                                                             \
-        if ((self)->is_greeted) {                                                                 \
-            cluster_packet_write(cluster_connection_get_output((self)->connection), __VA_ARGS__); \
-            cluster_connection_flush((self)->connection);                                         \
-        }                                                                                         \
-    }                                                                                             \
-    G_STMT_END
-
 void
-service_socket_send_lease(ServiceSocket *self,
-                          guint64 serial,
-                          gint64 deadline_us,
-                          ClusterState state,
-                          ClusterReason reason)
+service_socket_send(ServiceSocket *self, ClusterPacketKind kind, ...)
 {
-    SEND(self, CLUSTER_PACKET_LEASE, serial, deadline_us, state, reason);
-}
+    va_list members;
 
-void
-service_socket_send_permit(ServiceSocket *self, const ClusterTurn *permit)
-{
-    SEND(self, CLUSTER_PACKET_PERMIT, permit->handle, permit->mode, permit->deadline_us,
-         permit->block, permit->session, permit->claim);
-}
-
-void
-service_socket_send_yield(ServiceSocket *self, guint64 handle, gboolean now)
-{
-    SEND(self, CLUSTER_PACKET_YIELD, handle, now);
-}
-
-void
-service_socket_send_revoked(ServiceSocket *self, guint64 handle, ClusterRevokedReason reason)
-{
-    SEND(self, CLUSTER_PACKET_REVOKED, handle, reason);
-}
-
-void
-service_socket_send_busy(ServiceSocket *self, guint64 handle, guint32 number)
-{
-    SEND(self, CLUSTER_PACKET_BUSY, handle, number);
-}
-
-void
-service_socket_send_gone(ServiceSocket *self, guint64 handle, guint32 number)
-{
-    SEND(self, CLUSTER_PACKET_GONE, handle, number);
-}
-
-void
-service_socket_send_synced(ServiceSocket *self)
-{
-    SEND(self, CLUSTER_PACKET_SYNCED);
-}
-
-void
-service_socket_send_status(ServiceSocket *self,
-                           guint64 serial,
-                           const char *engine,
-                           const char *hosts,
-                           const char *id,
-                           const char *metrics)
-{
-    SEND(self, CLUSTER_PACKET_STATUS, serial, engine, hosts, id, metrics);
-}
-
-void
-service_socket_send_broken(ServiceSocket *self, guint64 serial, guint32 count, gboolean failed)
-{
-    SEND(self, CLUSTER_PACKET_BROKEN, serial, count, failed);
-}
-
-void
-service_socket_send_rows(ServiceSocket *self, guint64 serial, const GArray *rows)
-{
     if (!self->is_greeted)
         return;
-    cluster_packet_write_rows(cluster_connection_get_output(self->connection), serial, rows);
+    va_start(members, kind);
+    cluster_packet_write_va(cluster_connection_get_output(self->connection), kind, &members);
+    va_end(members);
     cluster_connection_flush(self->connection);
 }

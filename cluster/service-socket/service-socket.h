@@ -24,9 +24,7 @@ typedef struct {
     void (*demand)(const ClusterDemand *message, gpointer data);
     void (*ready)(gpointer data);
     void (*ack)(guint64 serial, gpointer data);
-    void (*ask)(guint64 serial, gpointer data);
-    void (*list)(const ClusterList *message, gpointer data);
-    void (*break_claims)(const ClusterBreak *message, gpointer data);
+    void (*ask)(const ClusterQuestion *question, gpointer data);
     /* The service that sent `hello` has disconnected. Not called by service_socket_free(). */
     void (*closed)(gpointer data);
 } ServiceSocketFunctions;
@@ -49,26 +47,6 @@ gboolean service_socket_is_connected(const ServiceSocket *self);
 /* Disconnects the service, if there is one; `closed` is called. */
 void service_socket_disconnect(ServiceSocket *self);
 
-/* Send a packet in the order of the calls; without a service, it is dropped. */
-void service_socket_send_lease(ServiceSocket *self,
-                               guint64 serial,
-                               gint64 deadline_us,
-                               ClusterState state,
-                               ClusterReason reason);
-void service_socket_send_permit(ServiceSocket *self, const ClusterTurn *permit);
-void service_socket_send_yield(ServiceSocket *self, guint64 handle, gboolean now);
-void service_socket_send_revoked(ServiceSocket *self, guint64 handle, ClusterRevokedReason reason);
-void service_socket_send_busy(ServiceSocket *self, guint64 handle, guint32 number);
-void service_socket_send_gone(ServiceSocket *self, guint64 handle, guint32 number);
-void service_socket_send_synced(ServiceSocket *self);
-void service_socket_send_status(ServiceSocket *self,
-                                guint64 serial,
-                                const char *engine,
-                                const char *hosts,
-                                const char *id,
-                                const char *metrics);
-void
-service_socket_send_broken(ServiceSocket *self, guint64 serial, guint32 count, gboolean failed);
-
-/* See cluster_packet_write_rows(). */
-void service_socket_send_rows(ServiceSocket *self, guint64 serial, const GArray *rows);
+/* Sends a packet, in the order of the calls; without a service, nothing. The further arguments are
+ * those of cluster_packet_write(). */
+void service_socket_send(ServiceSocket *self, ClusterPacketKind kind, ...);

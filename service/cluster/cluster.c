@@ -30,11 +30,10 @@ struct Cluster {
     gboolean has_sent_ready; /* by this connection */
     gboolean is_synced;      /* the gateway has confirmed what is valid */
     gint64 next_deadline_us; /* of the lease from then on; 0: none yet */
-    guint64 last_serial;     /* of ASK, LIST and BREAK */
+    guint64 last_serial;     /* of ASK */
     ClusterState state;
     ClusterReason reason;
-    GVariant *status; /* the body of STATUS; NULL: none */
-    guint64 asked;    /* the serial number of ASK; 0: none is in progress */
+    GVariant *status; /* the body of the last STATUS; NULL: none */
 };
 
 static const char *
@@ -167,7 +166,7 @@ receive_synced(Cluster *self)
 }
 
 static void
-receive_status(Cluster *self, const ClusterMessage *message)
+store_status(Cluster *self, const ClusterMessage *message)
 {
     gsize size = g_variant_get_size(message->body);
     gpointer data = g_memdup2(g_variant_get_data(message->body), size);
@@ -175,9 +174,6 @@ receive_status(Cluster *self, const ClusterMessage *message)
     g_clear_pointer(&self->status, g_variant_unref);
     self->status = g_variant_ref_sink(
         g_variant_new_from_data(g_variant_get_type(message->body), data, size, TRUE, g_free, data));
-    if (message->status.serial == self->asked)
-        self->asked = 0;
-    self->functions->answered(message->status.serial, self->data);
 }
 
 static void
@@ -225,13 +221,12 @@ on_received(const ClusterMessage *message, gpointer data)
         receive_synced(self);
         break;
     case CLUSTER_PACKET_STATUS:
-        receive_status(self, message);
+        store_status(self, message);
+        self->functions->answered(message, self->data);
         break;
     case CLUSTER_PACKET_ROWS:
-        self->functions->listed(&message->rows, self->data);
-        break;
     case CLUSTER_PACKET_BROKEN:
-        self->functions->broken(&message->broken, self->data);
+        self->functions->answered(message, self->data);
         break;
     default:
         receive_for_queue(self, message->kind, &message->turn);
@@ -285,7 +280,6 @@ on_disconnected(gpointer data)
     self->state = CLUSTER_STATE_OFF;
     self->reason = CLUSTER_REASON_NONE;
     g_clear_pointer(&self->status, g_variant_unref);
-    self->asked = 0;
     self->functions->disconnected(self->data);
 }
 
@@ -349,7 +343,7 @@ cluster_new(Server *server,
     self->config = config;
     self->functions = functions;
     self->data = data;
-    /* The gateway may still have lists for an earlier process. */
+    /* The gateway may still have questions of an earlier process. */
     self->last_serial = (guint64)g_random_int() << 32;
     for (guint i = 0; i < config->buckets->len; i++) {
         const ClusterBucketConfig *bucket = config->buckets->pdata[i];
@@ -465,51 +459,22 @@ cluster_get_info(const Cluster *self, ClusterInfo *out_info)
         cluster_status_read(self->status, &out_info->status);
 }
 
-/* Returns the output for ASK, LIST or BREAK, with the next serial number; NULL: there is no
- * gateway. */
-static GByteArray *
-begin_question(Cluster *self)
+guint64
+cluster_ask(Cluster *self,
+            ClusterPacketKind answer,
+            guint32 uid,
+            const char *bucket,
+            const char *name,
+            const char *host)
 {
     GByteArray *out;
 
     gateway_connect(&self->gateway);
     out = gateway_get_output(&self->gateway);
-    if (out != NULL)
-        self->last_serial++;
-    return out;
-}
-
-guint64
-cluster_ask(Cluster *self)
-{
-    GByteArray *out;
-
-    if (self->asked == 0 && (out = begin_question(self)) != NULL) {
-        self->asked = self->last_serial;
-        cluster_packet_write(out, CLUSTER_PACKET_ASK, self->asked);
-    }
-    return self->asked;
-}
-
-guint64
-cluster_list(Cluster *self, guint32 uid, const char *bucket, const char *name)
-{
-    GByteArray *out = begin_question(self);
-
     if (out == NULL)
         return 0;
-    cluster_packet_write(out, CLUSTER_PACKET_LIST, self->last_serial, uid, get_name(bucket), name);
-    return self->last_serial;
-}
-
-guint64
-cluster_break(Cluster *self, guint32 uid, const char *bucket, const char *name, const char *host)
-{
-    GByteArray *out = begin_question(self);
-
-    if (out == NULL)
-        return 0;
-    cluster_packet_write(out, CLUSTER_PACKET_BREAK, self->last_serial, uid, get_name(bucket), name,
+    cluster_packet_write(out, CLUSTER_PACKET_ASK, ++self->last_serial, answer, uid,
+                         bucket != NULL ? get_name(bucket) : "", name != NULL ? name : "",
                          host != NULL ? host : "");
     return self->last_serial;
 }

@@ -23,15 +23,11 @@
 typedef struct {
     /* Called before the core is used: sets its time, and calls cluster_check_lease(). */
     void (*tick)(gpointer data);
-    /* The reply to cluster_ask(): cluster_get_info() has it. */
-    void (*answered)(guint64 serial, gpointer data);
-    /* The reply to cluster_list(). */
-    void (*listed)(const ClusterRows *rows, gpointer data);
-    /* The reply to cluster_break(). */
-    void (*broken)(const ClusterBroken *broken, gpointer data);
+    /* The answer to cluster_ask(): ROWS, STATUS or BROKEN. cluster_get_info() has the status. */
+    void (*answered)(const ClusterMessage *answer, gpointer data);
     /* There is a connection, whose messages are received by the main loop; it closes `fd`. */
     void (*connected)(int fd, gpointer data);
-    /* The connection has ended: there will be no reply to earlier calls. */
+    /* The connection has ended: what was asked is not answered any more. */
     void (*disconnected)(gpointer data);
 } ClusterFunctions;
 
@@ -72,9 +68,12 @@ gint64 cluster_get_deadline_us(const Cluster *cluster);
 /* The property Cluster of the service, with what was last answered in this connection. */
 void cluster_get_info(const Cluster *cluster, ClusterInfo *out_info);
 
-/* Send ASK, LIST and BREAK; connect, if there is no connection. Return the serial number of the
- * reply, or 0 if there is none. While one ASK is in progress, there is no other. */
-guint64 cluster_ask(Cluster *cluster);
-guint64 cluster_list(Cluster *cluster, guint32 uid, const char *bucket, const char *name);
-guint64 cluster_break(
-    Cluster *cluster, guint32 uid, const char *bucket, const char *name, const char *host);
+/* Asks for a packet of this kind (see ClusterQuestion; `bucket`, `name` and `host` may be NULL if
+ * they don't matter); connects, if there is no connection. Returns the serial number of the answer,
+ * or 0 if there will be none. */
+guint64 cluster_ask(Cluster *cluster,
+                    ClusterPacketKind answer,
+                    guint32 uid,
+                    const char *bucket,
+                    const char *name,
+                    const char *host);

@@ -31,7 +31,7 @@ G_STATIC_ASSERT(CLUSTER_HOST_BYTES_MAX == BUS_HOST_BYTES_MAX);
  * counts until the gateway has answered: so that has at most CALLS_MAX of them. */
 typedef struct {
     Server *server;
-    guint64 serial; /* of ASK, LIST or BREAK */
+    guint64 serial; /* of ASK */
     guint32 caller_uid;
     char *unique_name;
     LockCall *call;
@@ -157,26 +157,40 @@ send_properties(Client *client, const LockCall *call)
     objects_reply(client, call, &info);
 }
 
-/* Replies, unless that has been done or the client has disconnected. `rows` (NULL: none) are of
- * Inspect, the others of Break. */
 static void
-reply(AskedCall *asked, GVariant *rows, LockResult result, guint32 n_remote)
+reply_to_inspect(Client *client, const LockCall *call, const ClusterMessage *answer)
+{
+    const Target target = target_resolve(client, call);
+
+    lists_send(client, call, &target, answer != NULL ? answer->rows.rows : NULL);
+}
+
+static void
+reply_to_break(Client *client, const AskedCall *asked, const ClusterMessage *answer)
+{
+    LockReply reply = {.result = LOCK_RESULT_UNREACHED};
+
+    if (answer != NULL && !answer->broken.failed)
+        reply = (LockReply){LOCK_RESULT_OK, .n_ended = asked->n_ended + answer->broken.count};
+    notify_reply(client, &bus_channel, asked->call, &reply);
+}
+
+/* Replies, unless that has been done or the client has disconnected. `answer` is NULL if there is
+ * none. */
+static void
+reply(AskedCall *asked, const ClusterMessage *answer)
 {
     Client *client = server_find_client(asked->server, asked->unique_name);
-    const LockReply of_break = {.result = result, .n_ended = asked->n_ended + n_remote};
-    Target target;
 
     if (client == NULL || asked->is_replied)
         return;
     asked->is_replied = TRUE;
-    if (asked->call->kind == LOCK_CALL_BREAK) {
-        notify_reply(client, &bus_channel, asked->call, &of_break);
-    } else if (asked->call->kind == LOCK_CALL_INSPECT) {
-        target = target_resolve(client, asked->call);
-        lists_send(client, asked->call, &target, rows);
-    } else {
+    if (asked->call->kind == LOCK_CALL_INSPECT)
+        reply_to_inspect(client, asked->call, answer);
+    else if (asked->call->kind == LOCK_CALL_BREAK)
+        reply_to_break(client, asked, answer);
+    else
         send_properties(client, asked->call);
-    }
 }
 
 /* At the end of the lease clock_tick() disconnects the gateway, which ends all calls. */
@@ -189,7 +203,7 @@ on_timeout(gpointer data)
     asked->timeout_id = 0;
     clock_tick(server);
     if (g_ptr_array_find(server->cluster_calls, asked, NULL))
-        reply(asked, NULL, LOCK_RESULT_UNREACHED, 0);
+        reply(asked, NULL);
     return G_SOURCE_REMOVE;
 }
 
@@ -208,16 +222,39 @@ concerns_others(const LockCall *call)
             filter->after != G_MAXUINT64);
 }
 
-/* Returns the serial number of the answer, or 0 if the gateway can't be asked. */
-static guint64
-ask_gateway(Server *server, const LockCall *call, guint32 uid)
+static ClusterPacketKind
+get_answer(const LockCall *call)
 {
     if (call->kind == LOCK_CALL_BREAK)
-        return cluster_break(server->cluster, uid, call->bucket, call->name,
-                             get_filter_host(&call->filter));
-    if (call->kind == LOCK_CALL_INSPECT)
-        return cluster_list(server->cluster, uid, call->bucket, call->filter.name);
-    return cluster_ask(server->cluster);
+        return CLUSTER_PACKET_BROKEN;
+    return call->kind == LOCK_CALL_INSPECT ? CLUSTER_PACKET_ROWS : CLUSTER_PACKET_STATUS;
+}
+
+/* There is one question for the status at a time. */
+static guint64
+ask_status(const Server *server)
+{
+    for (guint i = 0; i < server->cluster_calls->len; i++) {
+        const AskedCall *asked = server->cluster_calls->pdata[i];
+
+        if (get_answer(asked->call) == CLUSTER_PACKET_STATUS)
+            return asked->serial;
+    }
+    return cluster_ask(server->cluster, CLUSTER_PACKET_STATUS, 0, NULL, NULL, NULL);
+}
+
+/* Returns the serial number of the answer, or 0 if the gateway can't be asked. */
+static guint64
+ask_gateway(const Server *server, const LockCall *call, guint32 uid)
+{
+    const ClusterPacketKind answer = get_answer(call);
+
+    if (answer == CLUSTER_PACKET_STATUS)
+        return ask_status(server);
+    if (answer == CLUSTER_PACKET_ROWS)
+        return cluster_ask(server->cluster, answer, uid, call->bucket, call->filter.name, NULL);
+    return cluster_ask(server->cluster, answer, uid, call->bucket, call->name,
+                       get_filter_host(&call->filter));
 }
 
 static gboolean
@@ -273,47 +310,23 @@ cluster_calls_get(Client *client, const LockCall *call)
         send_properties(client, call);
 }
 
-/* The gateway has answered. A serial number that is not known is of an earlier connection. */
+/* An answer that does not belong to a call is of an earlier connection. */
 static void
-finish(Server *server,
-       guint64 serial,
-       LockCallKind kind,
-       GVariant *rows,
-       LockResult result,
-       guint32 n_remote)
+on_answered(const ClusterMessage *answer, gpointer data)
 {
-    GPtrArray *all = server->cluster_calls;
+    GPtrArray *all = ((const Server *)data)->cluster_calls;
     guint i = 0;
 
     while (i < all->len) {
         AskedCall *asked = all->pdata[i];
 
-        if (asked->serial == serial && MIN(asked->call->kind, LOCK_CALL_GET) == kind) {
-            reply(asked, rows, result, n_remote);
+        if (asked->serial == answer->serial && get_answer(asked->call) == answer->kind) {
+            reply(asked, answer);
             g_ptr_array_remove_index(all, i);
         } else {
             i++;
         }
     }
-}
-
-static void
-on_answered(guint64 serial, gpointer data)
-{
-    finish(data, serial, LOCK_CALL_GET, NULL, LOCK_RESULT_OK, 0);
-}
-
-static void
-on_listed(const ClusterRows *rows, gpointer data)
-{
-    finish(data, rows->serial, LOCK_CALL_INSPECT, rows->rows, LOCK_RESULT_OK, 0);
-}
-
-static void
-on_broken(const ClusterBroken *broken, gpointer data)
-{
-    finish(data, broken->serial, LOCK_CALL_BREAK, NULL,
-           broken->failed ? LOCK_RESULT_UNREACHED : LOCK_RESULT_OK, broken->count);
 }
 
 void
@@ -327,7 +340,7 @@ cluster_calls_finish_all(Server *server)
     while (all->len > 0) {
         AskedCall *asked = all->pdata[0];
 
-        reply(asked, NULL, LOCK_RESULT_UNREACHED, 0);
+        reply(asked, NULL);
         g_ptr_array_remove(all, asked);
     }
 }
@@ -372,8 +385,6 @@ on_connected(int fd, gpointer data)
 static const ClusterFunctions functions = {
     .tick = tick,
     .answered = on_answered,
-    .listed = on_listed,
-    .broken = on_broken,
     .connected = on_connected,
     .disconnected = on_disconnected,
 };

@@ -28,7 +28,7 @@ struct SimService {
     Cluster *cluster; /* NULL: it was killed; the rest is what it has stored */
     gint64 deadline_us;
     Agent *agents[SIM_CLIENTS];
-    GHashTable *calls;    /* serials of lists and breaks without a reply */
+    GHashTable *calls;    /* serials of questions without an answer */
     GHashTable *answered; /* and of those that had one */
     guint expiry_timer;
     gint64 expiry_ms; /* for which it is set; -1: it is not */
@@ -204,36 +204,19 @@ on_disconnected(gpointer data)
 /* A reply to an earlier process of the lock service, which the gateway still sends, is not for a
  * call of this one. */
 static void
-end_call(SimService *service, guint64 serial)
+on_answered(const ClusterMessage *answer, gpointer data)
 {
-    g_assert_false(g_hash_table_contains(service->answered, GSIZE_TO_POINTER(serial)));
-    if (g_hash_table_remove(service->calls, GSIZE_TO_POINTER(serial)))
-        g_hash_table_add(service->answered, GSIZE_TO_POINTER(serial));
-}
+    const SimService *service = data;
+    gpointer serial = GSIZE_TO_POINTER(answer->serial);
 
-static void
-on_answered(guint64 serial, gpointer data)
-{
-    end_call(data, serial);
-}
-
-static void
-on_listed(const ClusterRows *rows, gpointer data)
-{
-    end_call(data, rows->serial);
-}
-
-static void
-on_broken(const ClusterBroken *broken, gpointer data)
-{
-    end_call(data, broken->serial);
+    g_assert_false(g_hash_table_contains(service->answered, serial));
+    if (g_hash_table_remove(service->calls, serial))
+        g_hash_table_add(service->answered, serial);
 }
 
 static const ClusterFunctions cluster_functions = {
     .tick = tick,
     .answered = on_answered,
-    .listed = on_listed,
-    .broken = on_broken,
     .connected = ignore_connected,
     .disconnected = on_disconnected,
 };
@@ -429,8 +412,10 @@ sim_host_list(SimHost *host, guint name)
 
     if (service->cluster == NULL)
         return;
-    add_call(service, cluster_list(service->cluster, SIM_UID, BUCKET, names[name]));
-    add_call(service, cluster_ask(service->cluster));
+    add_call(service, cluster_ask(service->cluster, CLUSTER_PACKET_ROWS, SIM_UID, BUCKET,
+                                  names[name], NULL));
+    add_call(service,
+             cluster_ask(service->cluster, CLUSTER_PACKET_STATUS, SIM_UID, NULL, NULL, NULL));
 }
 
 void
@@ -439,7 +424,8 @@ sim_host_break(SimHost *host, guint name, const char *other)
     SimService *service = host->service;
 
     if (service->cluster != NULL)
-        add_call(service, cluster_break(service->cluster, SIM_UID, BUCKET, names[name], other));
+        add_call(service, cluster_ask(service->cluster, CLUSTER_PACKET_BROKEN, SIM_UID, BUCKET,
+                                      names[name], other));
 }
 
 void

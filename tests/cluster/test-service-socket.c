@@ -56,10 +56,10 @@ on_ack(guint64 serial, gpointer data)
 }
 
 static void
-on_break(const ClusterBreak *message, gpointer data)
+on_ask(const ClusterQuestion *question, gpointer data)
 {
-    record(data, "break %s %s", message->name, message->host);
-    if (g_str_equal(message->name, "disconnect"))
+    record(data, "ask %s", question->name);
+    if (g_str_equal(question->name, "disconnect"))
         service_socket_disconnect(((Fixture *)data)->socket);
 }
 
@@ -73,7 +73,7 @@ static const ServiceSocketFunctions functions = {
     .hello = on_hello,
     .ready = on_ready,
     .ack = on_ack,
-    .break_claims = on_break,
+    .ask = on_ask,
     .closed = on_closed,
 };
 
@@ -212,10 +212,11 @@ test_disconnect_within(Fixture *fixture, gconstpointer data)
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     const int fd = connect_and_greet(fixture);
 
-    cluster_packet_write(bytes, CLUSTER_PACKET_BREAK, (guint64)5, 1000, "render", "disconnect", "");
+    cluster_packet_write(bytes, CLUSTER_PACKET_ASK, (guint64)5, CLUSTER_PACKET_ROWS, 1000, "render",
+                         "disconnect", "");
     cluster_packet_write(bytes, CLUSTER_PACKET_ACK, (guint64)3);
     send_all(fd, bytes);
-    expect(fixture, "hello\nbreak disconnect \nclosed\n");
+    expect(fixture, "hello\nask disconnect\nclosed\n");
     expect_eof(fixture, fd);
     expect(fixture, "");
 }
@@ -254,6 +255,12 @@ test_malformed(Fixture *fixture, gconstpointer data)
     check_refused(fixture, TRUE, zeros, CLUSTER_PACKET_BYTES_MAX + 8);
 }
 
+static void
+send_status(const Fixture *fixture, const char *text)
+{
+    service_socket_send(fixture->socket, CLUSTER_PACKET_STATUS, (guint64)7, "", text, "", "");
+}
+
 /* A service that reads nothing is disconnected before much output is queued for it. */
 static void
 test_unread(Fixture *fixture, gconstpointer data)
@@ -265,7 +272,7 @@ test_unread(Fixture *fixture, gconstpointer data)
 
     expect(fixture, "hello\n");
     while (service_socket_is_connected(fixture->socket)) {
-        service_socket_send_status(fixture->socket, 7, "", text, "", "");
+        send_status(fixture, text);
         while (g_main_context_iteration(NULL, FALSE))
             ;
         g_assert_cmpuint(n_sent++, <, 1000); /* 30 MB */
@@ -286,8 +293,9 @@ test_slow_reader(Fixture *fixture, gconstpointer data)
 
     expect(fixture, "hello\n");
     for (guint64 i = 1; i <= 60; i++) {
-        service_socket_send_status(fixture->socket, 7, "", text, "", "");
-        service_socket_send_lease(fixture->socket, i, 0, CLUSTER_STATE_ACTIVE, CLUSTER_REASON_NONE);
+        send_status(fixture, text);
+        service_socket_send(fixture->socket, CLUSTER_PACKET_LEASE, i, (gint64)0,
+                            CLUSTER_STATE_ACTIVE, CLUSTER_REASON_NONE);
     }
     while (n_received < 60) {
         g_assert_cmpuint(receive(fd)->kind, ==, CLUSTER_PACKET_STATUS);

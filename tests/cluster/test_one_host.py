@@ -143,12 +143,14 @@ class Nodes(OneHostCase):
     def test_break_of_one_host(self):
         """It ends what that host holds, and nothing else."""
         path = self.make_name('broken')
-        node = self.other.claim(path)
-        for host in ('gamma', 'alpha'):
+        nodes = [self.ask(self.other, 'create', path, self.other.prefix(turn, 's'), f'1 0 {host}').node
+                 for turn, host in enumerate(('beta', 'gamma', 'beta'))]
+        nodes.append(self.other.claim(path, 3, '1 0 beta'))  # it waits
+        for host in ('delta', 'alpha'):
             self.assertEqual(self.client.break_locks('broken', BUCKET, clientId=f'host:{host}'), 0)
-        self.assertEqual(self.ask(self.other, 'list', path, 0).listed, [node])
-        self.assertEqual(self.client.break_locks('broken', BUCKET, clientId='host:beta'), 1)
-        self.assertEqual(self.ask(self.other, 'list', path, 0).listed, [])
+        self.assertEqual(sorted(self.ask(self.other, 'list', path, 0).listed), sorted(nodes))
+        self.assertEqual(self.client.break_locks('broken', BUCKET, clientId='host:beta'), 2)
+        self.assertEqual(sorted(self.ask(self.other, 'list', path, 0).listed), sorted((nodes[1], nodes[3])))
         self.assertEqual(self.client.signals('Released'), [])
 
 

@@ -9,7 +9,7 @@ import struct
 
 from gi.repository import GLib
 
-HELLO, DEMAND, READY, ACK, LIST, BREAK, ASK = range(1, 8)
+HELLO, DEMAND, READY, ACK, ASK = range(1, 6)
 (LEASE, PERMIT, YIELD, REVOKED, BUSY, GONE, SYNCED, ROWS, STATUS, BROKEN) = range(65, 75)
 NONE, SHARED, EXCLUSIVE = range(3)
 IF_AVAILABLE, STEAL = 1, 2
@@ -29,15 +29,16 @@ Demand = collections.namedtuple('Demand',
                                 'turn_over n_waiting bucket name')
 Ready = collections.namedtuple('Ready', '')
 Ack = collections.namedtuple('Ack', 'serial')
-List = collections.namedtuple('List', 'serial uid bucket name')
-Break = collections.namedtuple('Break', 'serial uid bucket name host')
-Ask = collections.namedtuple('Ask', 'serial')
+# What ASK asks for: ROWS, BROKEN or STATUS.
+List, Break, Ask = [collections.namedtuple(name, 'serial answer uid bucket name host')
+                    for name in ('List', 'Break', 'Ask')]
 
-TYPES = {HELLO: '(u)', DEMAND: '(tttuuuyyybbuss)', READY: '()', ACK: '(t)', LIST: '(tuss)', BREAK: '(tusss)', ASK: '(t)',
+TYPES = {HELLO: '(u)', DEMAND: '(tttuuuyyybbuss)', READY: '()', ACK: '(t)', ASK: '(tuusss)',
          LEASE: '(txuu)', PERMIT: '(tyxttu)', YIELD: '(tb)', REVOKED: '(ty)', BUSY: '(tu)', GONE: '(tu)',
          SYNCED: '()', ROWS: '(ta(yyxs))', STATUS: '(tssss)', BROKEN: '(tub)'}
 # What weblocksd sends is read as one of these.
-TUPLES = {HELLO: Hello, DEMAND: Demand, READY: Ready, ACK: Ack, LIST: List, BREAK: Break, ASK: Ask}
+TUPLES = {HELLO: Hello, DEMAND: Demand, READY: Ready, ACK: Ack}
+QUESTIONS = {ROWS: List, BROKEN: Break, STATUS: Ask}
 
 
 def raw(kind, data=b''):
@@ -51,7 +52,7 @@ def packet(kind, *members):
 
 # ---- from weblocksd
 
-def hello(version=4):
+def hello(version=5):
     return packet(HELLO, version)
 
 
@@ -66,15 +67,15 @@ def ack(serial):
 
 
 def list_(serial, name, bucket='b', uid=os.getuid()):
-    return packet(LIST, serial, uid, bucket, name)
+    return packet(ASK, serial, ROWS, uid, bucket, name, '')
 
 
 def ask(serial):
-    return packet(ASK, serial)
+    return packet(ASK, serial, STATUS, 0, '', '', '')
 
 
 def break_(serial, name, host='', bucket='b', uid=os.getuid()):
-    return packet(BREAK, serial, uid, bucket, name, host)
+    return packet(ASK, serial, BROKEN, uid, bucket, name, host)
 
 
 # ---- from the gateway
@@ -132,4 +133,4 @@ def unpack(data):
 def read(data):
     """A packet of weblocksd as one of the tuples above."""
     kind, members = unpack(data)
-    return TUPLES[kind](*members)
+    return (QUESTIONS[members[1]] if kind == ASK else TUPLES[kind])(*members)

@@ -23,9 +23,7 @@ static const Example examples[] = {
      "byte 0x01, byte 0x00, byte 0x01, false, false, uint32 3, 'render', 'frame 1')"},
     {CLUSTER_PACKET_READY, "()"},
     {CLUSTER_PACKET_ACK, "(uint64 7,)"},
-    {CLUSTER_PACKET_LIST, "(uint64 7, uint32 1000, 'render', 'frame 1')"},
-    {CLUSTER_PACKET_BREAK, "(uint64 7, uint32 1000, 'render', 'x', 'e-1-2-3')"},
-    {CLUSTER_PACKET_ASK, "(uint64 7,)"},
+    {CLUSTER_PACKET_ASK, "(uint64 7, uint32 74, uint32 1000, 'render', 'frame 1', 'node1')"},
     {CLUSTER_PACKET_LEASE, "(uint64 7, int64 5000000, uint32 3, uint32 3)"},
     {CLUSTER_PACKET_PERMIT, "(uint64 9, byte 0x02, int64 5000000, uint64 12, uint64 17, uint32 4)"},
     {CLUSTER_PACKET_YIELD, "(uint64 9, true)"},
@@ -81,7 +79,7 @@ write_rows(guint n_rows, const char *host)
 
     for (row.since_us = 0; row.since_us < n_rows; row.since_us++)
         g_array_append_val(rows, row);
-    cluster_packet_write_rows(bytes, 5, rows);
+    cluster_packet_write(bytes, CLUSTER_PACKET_ROWS, (guint64)5, cluster_rows_new(rows));
     g_assert_true(cluster_packet_read_from_gateway(&message, bytes->data, bytes->len));
     g_assert_cmpuint(message.rows.serial, ==, 5);
     g_variant_iter_init(&iter, message.rows.rows);
@@ -167,10 +165,19 @@ static const Case cases[] = {
     {CLUSTER_PACKET_DEMAND, "beyond ASCII", "'frame 1'", "'\\u00e4\\U0001f512'", TRUE},
     {CLUSTER_PACKET_DEMAND, "a noncharacter", "'frame 1'", "'\\uffff'"},
     {CLUSTER_PACKET_DEMAND, "another type", "uint32 3", "'three'"},
-    {CLUSTER_PACKET_LIST, "no bucket", "'render'", "''"},
-    {CLUSTER_PACKET_LIST, "no name", "'frame 1'", "''", TRUE},
-    {CLUSTER_PACKET_BREAK, "all hosts", "'e-1-2-3'", "''", TRUE},
-    {CLUSTER_PACKET_BREAK, "a noncharacter", "'e-1-2-3'", "'\\ufdd0'"},
+    {CLUSTER_PACKET_ASK, "for rows", "uint32 74", "uint32 72", TRUE},
+    {CLUSTER_PACKET_ASK, "for a status", "uint32 74", "uint32 73", TRUE},
+    {CLUSTER_PACKET_ASK, "for what is no answer", "uint32 74", "uint32 71"},
+    {CLUSTER_PACKET_ASK, "for an unknown answer", "uint32 74", "uint32 75"},
+    {CLUSTER_PACKET_ASK, "no bucket", "'render'", "''"},
+    {CLUSTER_PACKET_ASK, "rows of no bucket", "74, uint32 1000, 'render'", "72, uint32 1000, ''"},
+    {CLUSTER_PACKET_ASK, "a status, of no bucket", "74, uint32 1000, 'render'",
+     "73, uint32 1000, ''", TRUE},
+    {CLUSTER_PACKET_ASK, "a status, and a noncharacter", "74, uint32 1000, 'render'",
+     "73, uint32 1000, '\\ufdd0'"},
+    {CLUSTER_PACKET_ASK, "no name", "'frame 1'", "''", TRUE},
+    {CLUSTER_PACKET_ASK, "all hosts", "'node1'", "''", TRUE},
+    {CLUSTER_PACKET_ASK, "a noncharacter", "'node1'", "'\\ufdd0'"},
     {CLUSTER_PACKET_LEASE, "a deadline before the start", "int64 5000000", "int64 -1"},
     {CLUSTER_PACKET_LEASE, "no deadline", "int64 5000000", "int64 0", TRUE},
     {CLUSTER_PACKET_LEASE, "state off", "uint32 3, uint32 3", "uint32 0, uint32 3"},
@@ -236,13 +243,11 @@ test_lengths(void)
 {
     static const struct {
         const char *format;
-        ClusterPacketKind kind;
         gsize max;
     } texts[] = {
-        {"(uint64 7, uint32 1000, '%s', '')", CLUSTER_PACKET_LIST, CLUSTER_BUCKET_BYTES_MAX},
-        {"(uint64 7, uint32 1000, 'b', '%s')", CLUSTER_PACKET_LIST, CLUSTER_NAME_BYTES_MAX},
-        {"(uint64 7, uint32 1000, 'b', '%s', '')", CLUSTER_PACKET_BREAK, CLUSTER_NAME_BYTES_MAX},
-        {"(uint64 7, uint32 1000, 'b', '', '%s')", CLUSTER_PACKET_BREAK, CLUSTER_HOST_BYTES_MAX},
+        {"(uint64 7, uint32 72, uint32 1000, '%s', '', '')", CLUSTER_BUCKET_BYTES_MAX},
+        {"(uint64 7, uint32 72, uint32 1000, 'b', '%s', '')", CLUSTER_NAME_BYTES_MAX},
+        {"(uint64 7, uint32 74, uint32 1000, 'b', '', '%s')", CLUSTER_HOST_BYTES_MAX},
     };
 
     for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
@@ -252,7 +257,7 @@ test_lengths(void)
             g_autoptr(GByteArray) bytes = NULL;
 
             g_string_replace(text, "%s", long_text, 1);
-            bytes = make_packet(texts[i].kind, text->str);
+            bytes = make_packet(CLUSTER_PACKET_ASK, text->str);
             g_assert_cmpint(is_read(bytes, bytes->len), ==, extra == 0);
         }
 }
@@ -260,7 +265,7 @@ test_lengths(void)
 static void
 test_kinds(void)
 {
-    static const guint32 unknown[] = {0, 7, 64, 75, 0x103, G_MAXUINT32};
+    static const guint32 unknown[] = {0, 6, 64, 75, 0x103, G_MAXUINT32};
 
     for (guint i = 0; i < G_N_ELEMENTS(unknown); i++) {
         g_autoptr(GByteArray) bytes = make_packet(unknown[i], "()");
