@@ -50,6 +50,14 @@ claim_is_stealing(const Claim *claim)
     return claim->has_own && claim->own.is_steal && !claim->is_granted;
 }
 
+/* Whether it may have got a permit before the steal that has made `own`. */
+static gboolean
+may_precede_steal(const Claim *claim, const ClaimName *other)
+{
+    return other->mode == PERMIT_SHARED &&
+           (guint32)other->sequence - (guint32)claim->own.sequence < claim->n_before_steal;
+}
+
 GArray *
 claim_get_claims_to_end(const Claim *claim)
 {
@@ -65,7 +73,7 @@ claim_get_claims_to_end(const Claim *claim)
         const ClaimName *other = claim_get_other(claim, i);
 
         if (claim_order_is_first(&order, other) &&
-            (!claim_is_stealing(claim) || other->mode == PERMIT_SHARED))
+            (!claim_is_stealing(claim) || may_precede_steal(claim, other)))
             g_array_append_val(claims, *other);
     }
     return claims;

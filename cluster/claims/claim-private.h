@@ -42,6 +42,9 @@ struct Claim {
     gboolean is_unsettled; /* see claim_is_settled() */
     gboolean needs_proof;  /* it is not known whether `own` protects what is held since before */
     gboolean is_uncertain; /* the outcome of the last operation is unknown */
+    /* If a steal has made `own`: claims whose numbers are less than so many after that of `own` may
+     * have been made before. */
+    guint32 n_before_steal;
 
     /* The permit. */
     Turn turn;

@@ -223,6 +223,7 @@ set_own(Claim *claim, const ClaimName *name)
     claim->is_watching = FALSE;
     claim->has_notified = FALSE;
     claim->has_sent_busy = FALSE;
+    claim->n_before_steal = G_MAXUINT32;
 }
 
 /* The node doesn't exist any more, though the session does: another host has deleted it. */
@@ -374,6 +375,8 @@ take_success(Claim *claim, const ClaimResult *result, gint64 now_us)
         break;
     case CLAIM_STEAL:
         take_new_node(claim, claim->next.sequence);
+        claim->n_before_steal =
+            (result->n_created - (guint32)claim->own.sequence) & (guint32)G_MAXINT32;
         break;
     case CLAIM_NOTIFY:
         claim->has_notified = TRUE;

@@ -22,9 +22,9 @@
  * after the list may have been granted before the steal. From then on no other claim can be
  * granted, since each list shows that of the steal, and grants by earlier lists are refused. So the
  * next list has all that were. The claim of the steal is granted like any other when this list
- * shows no shared claim that only it precedes; what there is, is ended by another steal. An
- * exclusive claim can't have been granted meanwhile: one that the steal has ended was before it
- * until then.
+ * shows no shared claim that only it precedes and that was made before it; what there is, is ended
+ * by another steal. A claim that was made later has only ever waited. An exclusive claim can't have
+ * been granted meanwhile: one that the steal has ended was before it until then.
  *
  * How a turn is asked to end. A host with an exclusive permit watches the claims. Hosts with shared
  * ones are many, and each claim that comes or goes would make all of them read all claims; so they
@@ -133,6 +133,7 @@ typedef struct {
     gint32 sequence;        /* of CREATE and SWAP: of the new node */
     guint64 block;          /* of GRANT */
     gint32 version;         /* of LIST: the number of steals */
+    guint32 n_created;      /* of STEAL: how many claims the name had ever had, modulo 2^31 */
     const GArray *children; /* of LIST: of ClaimName; borrowed */
 } ClaimResult;
 

@@ -91,6 +91,7 @@ typedef struct {
     /* The rest is set only if the result is ENGINE_OK, and as described for the operation. */
     gint32 version;
     guint64 block;
+    guint32 n_created;
     const char *node;
     const char *text;
     const char *const *children;
@@ -205,8 +206,9 @@ void engine_grant(Engine *self,
 
 /* If nothing of the user was stolen since the list with this `version`: deletes the claims
  * `holders` and creates the claim `claim` (full node name) of one's own, which is not granted by
- * that. With a NULL `claim`, only deletes, whatever was stolen. NO_NODE: one of the holders is
- * gone. */
+ * that. With a NULL `claim`, only deletes, whatever was stolen. OK: `n_created` is the number of
+ * claims that had been made for the name since its node was, modulo 2^31: the next one would have
+ * had it as its sequence number. NO_NODE: one of the holders is gone. */
 void engine_steal(Engine *self,
                   const char *name_path,
                   const char *name,

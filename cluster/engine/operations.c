@@ -56,7 +56,7 @@ engine_steal(Engine *self,
     EngineTransaction transaction;
 
     engine_transaction_begin(&transaction, n_holders + 3);
-    engine_transaction_set(&transaction, name_path, name, -1);
+    transaction.operation->version_part = engine_transaction_set(&transaction, name_path, name, -1);
     for (guint i = 0; i < n_holders; i++) {
         g_ptr_array_add(holder_paths, claim_path(name_path, holders[i]));
         engine_transaction_delete(&transaction, holder_paths->pdata[i]);

@@ -204,6 +204,14 @@ engine_transaction_end_typed(EngineTransaction *transaction)
     transaction->operation->n_typed = transaction->n;
 }
 
+/* ZooKeeper counts the creations of children, and shows twice that number less the children that
+ * are left (DataNode.copyStat()). */
+static guint32
+get_n_created(const struct Stat *stat)
+{
+    return ((guint32)stat->cversion + (guint32)stat->numChildren) / 2;
+}
+
 /* The error of the part that failed. If none did, each has the error of the whole. */
 static int
 judge_parts(EngineOperation *operation, int r)
@@ -231,8 +239,10 @@ on_transaction(int r, const void *data)
         r = judge_parts(operation, r);
     if (r == ZOK && operation->created != NULL)
         answer.node = last_component(operation->created);
-    if (r == ZOK && operation->version_part >= 0)
+    if (r == ZOK && operation->version_part >= 0) {
         answer.version = operation->stats[operation->version_part].version;
+        answer.n_created = get_n_created(&operation->stats[operation->version_part]);
+    }
     engine_operation_complete(operation, &answer, r);
 }
 

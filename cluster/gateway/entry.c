@@ -214,6 +214,7 @@ get_result(const Operation *operation, const EngineAnswer *answer, GArray **out_
         result.outcome = CLAIM_BAD_VERSION;
     result.block = answer->block;
     result.version = answer->version;
+    result.n_created = answer->n_created;
     return result;
 }
 

@@ -75,6 +75,16 @@ or_null(const char *word)
     return word[0] != '\0' ? word : NULL;
 }
 
+/* `block` is the number of claims that were made before. */
+static void
+on_stolen(const EngineAnswer *answer, gpointer data)
+{
+    EngineAnswer counted = *answer;
+
+    counted.block = answer->n_created;
+    on_answer(&counted, data);
+}
+
 /* ---- renewals, one after the other, during a scan; `version` is the number of those that were
  * answered before the scan */
 
@@ -170,7 +180,7 @@ run_name_command(char **words, gpointer id)
         g_auto(GStrv) holders = g_strsplit(words[5], ",", -1);
 
         engine_steal(engine, words[2], words[3], number(words[4]), (const char *const *)holders,
-                     or_null(words[6]), words[7], on_answer, id);
+                     or_null(words[6]), words[7], on_stolen, id);
     } else if (g_str_equal(command, "delete")) {
         engine_delete_claim(engine, words[2], words[3], on_answer, id);
     } else if (g_str_equal(command, "swap")) {

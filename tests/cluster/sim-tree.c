@@ -170,6 +170,8 @@ prepare_one(const SimTree *tree, const SimTransaction *transaction, SimOp *op)
     if (op->version != -1 && op->version != node->version)
         return ZBADVERSION;
     op->version = node->version + (op->kind == SIM_SET);
+    op->n_children = (gint32)node->children->len;
+    op->cversion = (gint32)(2 * (guint32)node->next_sequence - node->children->len);
     return ZOK;
 }
 

@@ -23,10 +23,12 @@ typedef enum { SIM_CREATE, SIM_DELETE, SIM_SET, SIM_CHECK } SimOpKind;
 typedef struct {
     SimOpKind kind;
     char *path;
-    char *data;     /* of CREATE and SET */
-    gint32 version; /* that SET expects; -1: any. In the result: the new one */
-    int mode;       /* of CREATE, one of ZooKeeper's; sequential ones get their number */
-    guint64 owner;  /* of CREATE, or 0 */
+    char *data;      /* of CREATE and SET */
+    gint32 version;  /* that SET expects; -1: any. In the result: the new one */
+    gint32 cversion; /* the result of SET */
+    gint32 n_children;
+    int mode;      /* of CREATE, one of ZooKeeper's; sequential ones get their number */
+    guint64 owner; /* of CREATE, or 0 */
 } SimOp;
 
 typedef struct {

@@ -133,8 +133,11 @@ store_results(const Pending *pending, int r)
             pending->results[i].err = i < pending->request->failed ? ZOK : ZRUNTIMEINCONSISTENCY;
         if (r == ZOK && op->kind == SIM_CREATE && part->create_op.buf != NULL)
             g_strlcpy(part->create_op.buf, op->path, (gsize)part->create_op.buflen);
-        if (r == ZOK && op->kind == SIM_SET)
+        if (r == ZOK && op->kind == SIM_SET) {
             part->set_op.stat->version = op->version;
+            part->set_op.stat->cversion = op->cversion;
+            part->set_op.stat->numChildren = op->n_children;
+        }
     }
 }
 

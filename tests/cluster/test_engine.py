@@ -303,6 +303,19 @@ class Operations(EngineCase):
         self.assertEqual(two.ask('scan', '', 10).listed,
                          [f'{path}|builds|1000|one|{last}'])
 
+    def test_steal_counts_claims(self):
+        """It has the number that the next claim would have had as its own, whatever is left of the earlier ones."""
+        one = self.client().joined()
+        path = self.name_path(one)
+        first, second, gone, last = [one.claim(path, turn) for turn in range(4)]
+        self.assert_ok(one.ask('delete', path, gone))
+        own = f'{one.prefix()}-000000001'
+        self.assertEqual(self.assert_ok(one.ask('steal', path, 'one', 0, f'{first},{last}', own, '')).block, 4)
+        # The claim of the steal counts.
+        self.assertEqual(one.claim(path), f'{one.prefix()}0000000005')
+        self.assertEqual(self.assert_ok(one.ask('steal', path, 'one', 1, second, f'{own}0', '')).block, 6)
+        self.assertEqual(one.claim(path), f'{one.prefix()}0000000007')
+
     def test_swap_is_both_or_none(self):
         one = self.client().joined()
         path = self.name_path(one)
