@@ -519,16 +519,6 @@ claim_session_ended(Claim *claim, gint64 now_us)
 }
 
 void
-claim_adopt(Claim *claim, const ClaimName *name, gint64 now_us)
-{
-    if ((claim->has_own && claim->own.turn == name->turn) ||
-        (claim->has_next && claim->next.turn == name->turn))
-        return;
-    g_array_append_val(claim->others, *name);
-    step(claim, now_us);
-}
-
-void
 claim_changed(Claim *claim, gint64 now_us)
 {
     claim->is_list_valid = FALSE;
@@ -552,6 +542,13 @@ gboolean
 claim_has_node(const Claim *claim)
 {
     return claim->has_own || claim->has_next || claim->is_uncertain;
+}
+
+gboolean
+claim_uses_node(const Claim *claim, const ClaimName *name)
+{
+    return (claim->has_own && claim->own.turn == name->turn) ||
+           (claim->has_next && claim->next.turn == name->turn);
 }
 
 gboolean

@@ -174,10 +174,6 @@ void claim_disconnected(Claim *claim);
  * result comes any more for an operation in progress. */
 void claim_session_ended(Claim *claim, gint64 now_us);
 
-/* A node of this session was found that an earlier process of this host may have made. It is
- * deleted, unless it is in use. */
-void claim_adopt(Claim *claim, const ClaimName *name, gint64 now_us);
-
 /* The result of the operation in progress. */
 void claim_result(Claim *claim, const ClaimResult *result, gint64 now_us);
 
@@ -194,6 +190,9 @@ gint64 claim_get_next_tick_us(const Claim *claim);
 
 /* Whether there is a node, or may be one. */
 gboolean claim_has_node(const Claim *claim);
+
+/* Whether a node of this session is, or may be, the one that is in use. */
+gboolean claim_uses_node(const Claim *claim, const ClaimName *name);
 
 /* Whether it is known if a node from before the connection of the lock service gives a permit.
  * What happens to later nodes does not change that: under contention there is always an operation

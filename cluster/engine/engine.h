@@ -72,15 +72,6 @@ typedef struct {
     guint timeout_ms;
 } EngineSession;
 
-/* One claim, as found by a scan. */
-typedef struct {
-    char *name_path;
-    char *bucket;
-    guint32 uid;
-    char *name; /* the full lock name */
-    char *node; /* the claim's node name */
-} EngineClaim;
-
 typedef struct {
     EngineResult result;
     /* CLOCK_BOOTTIME in us, at or before the moment the operation was sent. */
@@ -95,7 +86,6 @@ typedef struct {
     const char *node;
     const char *text;
     const char *const *children;
-    GPtrArray *claims; /* (element-type EngineClaim) */
 } EngineAnswer;
 
 typedef void (*EngineCallback)(const EngineAnswer *answer, gpointer data);
@@ -249,11 +239,10 @@ void engine_sync(Engine *self, const char *path, EngineCallback callback, gpoint
 /* OK: `children` are the hosts that have joined: see engine_path_parse_host(). */
 void engine_list_hosts(Engine *self, EngineCallback callback, gpointer data);
 
-/* Reads the claims of these names (NULL: of all; not none) of which the node name contains `part`.
- * It is not a snapshot. OK: `claims`, at most `limit` of them. */
-void engine_scan(Engine *self,
-                 char **name_paths,
-                 const char *part,
-                 guint limit,
-                 EngineCallback callback,
-                 gpointer data);
+/* Returns whether the claim is to be deleted. */
+typedef gboolean (*EngineFilter)(const char *name_path, const char *claim, gpointer data);
+
+/* Deletes those claims of these names (NULL: of all; not none) that the filter selects. OK: all of
+ * them have been deleted. */
+void engine_sweep(
+    Engine *self, char **name_paths, EngineFilter filter, EngineCallback callback, gpointer data);

@@ -112,6 +112,12 @@ entry_has_node(const Entry *entry)
 }
 
 gboolean
+entry_uses_node(const Entry *entry, const ClaimName *name)
+{
+    return claim_uses_node(entry->claim, name);
+}
+
+gboolean
 entry_is_settled(const Entry *entry)
 {
     return claim_is_settled(entry->claim);
@@ -617,12 +623,5 @@ entry_node_changed(Entry *entry)
     if (entry->has_waited && entry->since_us != 0)
         entry->since_us = g_get_monotonic_time();
     claim_changed(entry->claim, g_get_monotonic_time());
-    run(entry);
-}
-
-void
-entry_adopt(Entry *entry, const ClaimName *name)
-{
-    claim_adopt(entry->claim, name, g_get_monotonic_time());
     run(entry);
 }

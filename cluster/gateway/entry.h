@@ -55,6 +55,7 @@ guint64 entry_get_handle(const Entry *entry);
 /* Whether it can be closed: the lock service has been notified, if it has a handle. */
 gboolean entry_has_ended(const Entry *entry);
 gboolean entry_has_node(const Entry *entry);
+gboolean entry_uses_node(const Entry *entry, const ClaimName *name);
 gboolean entry_is_settled(const Entry *entry);
 
 /* Inputs. Each calls `entry_changed` at its end. */
@@ -65,4 +66,3 @@ void entry_session_ready(Entry *entry, guint64 session);
 void entry_session_interrupted(Entry *entry);
 void entry_session_ended(Entry *entry);
 void entry_node_changed(Entry *entry);
-void entry_adopt(Entry *entry, const ClaimName *name);

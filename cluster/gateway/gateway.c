@@ -11,9 +11,6 @@
 
 #define TURN_DEFAULT_SECS 10
 
-/* How many claims an earlier process can have left. */
-#define LEFT_MAX 100000
-
 struct Gateway {
     const GatewayOptions *options;
     Session *session;
@@ -82,18 +79,21 @@ drop_entry(Gateway *gateway, Entry *entry)
     g_hash_table_remove(gateway->entries, entry_get_path(entry));
 }
 
-static void
-delete_left(Gateway *gateway, const EngineClaim *claim)
+/* Whether a claim is of this session, and nothing needs it: each name of which something is held
+ * has an entry. */
+static gboolean
+is_left(const char *name_path, const char *node, gpointer data)
 {
+    const Gateway *gateway = data;
+    const Entry *entry = g_hash_table_lookup(gateway->entries, name_path);
     ClaimName name;
-    Entry *entry;
 
-    if (!claim_name_parse(claim->node, &name) || name.session != session_get_id(gateway->session))
-        return;
-    entry = get_entry(gateway, claim->bucket, claim->uid, claim->name);
-    entry_adopt(entry, &name);
-    if (entry_get_handle(entry) == 0)
-        entry_drop_demand(entry);
+    if (session_get_engine(gateway->session) == NULL || !claim_name_parse(node, &name) ||
+        name.session != session_get_id(gateway->session))
+        return FALSE;
+    if (entry == NULL)
+        unused_add(gateway->unused, name_path);
+    return entry == NULL || !entry_uses_node(entry, &name);
 }
 
 static void
@@ -102,13 +102,10 @@ on_swept(const EngineAnswer *answer, gpointer data)
     Gateway *gateway = data;
 
     gateway->is_sweeping = FALSE;
-    if (!session_check_answer(gateway->session, answer, FALSE) || answer->result != ENGINE_OK ||
-        !gateway->is_ready)
+    if (!session_check_answer(gateway->session, answer, FALSE) || answer->result != ENGINE_OK)
         return; /* again with the next connection */
     session_set_found(gateway->session);
     g_clear_pointer(&gateway->left, g_strfreev);
-    for (guint i = 0; i < answer->claims->len; i++)
-        delete_left(gateway, answer->claims->pdata[i]);
 }
 
 /* Deletes the claims that an earlier process has left, and that give no permit. They are looked for
@@ -117,7 +114,6 @@ on_swept(const EngineAnswer *answer, gpointer data)
 static void
 sweep(Gateway *gateway)
 {
-    g_autofree char *part = NULL;
     char **paths;
 
     if (gateway->is_sweeping || !session_is_reattached(gateway->session))
@@ -128,8 +124,7 @@ sweep(Gateway *gateway)
         return;
     }
     gateway->is_sweeping = TRUE;
-    part = g_strdup_printf("-%016" G_GINT64_MODIFIER "x-", session_get_id(gateway->session));
-    engine_scan(session_get_engine(gateway->session), paths, part, LEFT_MAX, on_swept, gateway);
+    engine_sweep(session_get_engine(gateway->session), paths, is_left, on_swept, gateway);
 }
 
 /* Sends SYNCED when it is known which of the earlier claims give permits. */

@@ -35,12 +35,6 @@ on_answer(const EngineAnswer *answer, gpointer data)
 
         g_print("%s", children);
     }
-    for (guint i = 0; answer->claims != NULL && i < answer->claims->len; i++) {
-        const EngineClaim *claim = answer->claims->pdata[i];
-
-        g_print("%s%s|%s|%u|%s|%s", i > 0 ? "," : "", claim->name_path, claim->bucket, claim->uid,
-                claim->name, claim->node);
-    }
     g_print("\n");
 }
 
@@ -85,35 +79,67 @@ on_stolen(const EngineAnswer *answer, gpointer data)
     on_answer(&counted, data);
 }
 
-/* ---- renewals, one after the other, during a scan; `version` is the number of those that were
- * answered before the scan */
+/* ---- sweeps; `block` is the number of claims that were found */
+
+static char *swept; /* a part of the names of those that are deleted */
+static guint64 n_found;
+
+static gboolean
+is_swept(const char *name_path, const char *claim, gpointer data)
+{
+    n_found++;
+    return swept != NULL && strstr(claim, swept) != NULL;
+}
+
+static void
+on_swept(const EngineAnswer *answer, gpointer data)
+{
+    EngineAnswer counted = *answer;
+
+    counted.block = n_found;
+    on_answer(&counted, data);
+}
+
+static void
+sweep(const char *part, const char *path, gpointer data)
+{
+    char *paths[] = {(char *)path, NULL};
+
+    g_free(swept);
+    swept = g_strdup(part);
+    n_found = 0;
+    engine_sweep(engine, path[0] != '\0' ? paths : NULL, is_swept, on_swept, data);
+}
+
+/* ---- renewals, one after the other, during a sweep; `version` is the number of those that were
+ * answered before its end */
 
 static gint32 n_renewals;
-static gboolean is_scanning;
+static gboolean is_sweeping;
 
 static void
 on_renewed(const EngineAnswer *answer, gpointer data)
 {
-    if (!is_scanning || answer->result != ENGINE_OK)
+    if (!is_sweeping || answer->result != ENGINE_OK)
         return;
     n_renewals++;
     engine_renew(engine, on_renewed, NULL);
 }
 
 static void
-on_scanned(const EngineAnswer *answer, gpointer data)
+on_swept_renewing(const EngineAnswer *answer, gpointer data)
 {
     EngineAnswer counted = *answer;
 
-    is_scanning = FALSE;
+    is_sweeping = FALSE;
     counted.version = n_renewals;
-    on_answer(&counted, data);
+    on_swept(&counted, data);
 }
 
 static void
 begin_renewals(void)
 {
-    is_scanning = TRUE;
+    is_sweeping = TRUE;
     n_renewals = 0;
     engine_renew(engine, on_renewed, NULL);
 }
@@ -221,10 +247,10 @@ run_command(char **words)
         engine_read_block(engine, words[2], on_answer, id);
     } else if (g_str_equal(command, "hosts")) {
         engine_list_hosts(engine, on_answer, id);
-    } else if (g_str_equal(command, "scan")) {
-        engine_scan(engine, NULL, words[2], (guint)number(words[3]), on_answer, id);
-    } else if (g_str_equal(command, "scan-renewing")) {
-        engine_scan(engine, NULL, "", G_MAXUINT, on_scanned, id);
+    } else if (g_str_equal(command, "sweep")) {
+        sweep(words[2], words[3], id);
+    } else if (g_str_equal(command, "sweep-renewing")) {
+        engine_sweep(engine, NULL, is_swept, on_swept_renewing, id);
         begin_renewals();
     } else if (g_str_equal(command, "free")) {
         engine_free(g_steal_pointer(&engine), number(words[2]) != 0);
