@@ -14,7 +14,8 @@ typedef struct {
     gboolean steal;
     gboolean patient; /* the request also waits for a service */
     guint timeout_ms;
-    char *why; /* NULL: none */
+    char *why;     /* NULL: none */
+    char *command; /* the option `for`; NULL: none */
 } RequestOptions;
 
 /* With `options` NULL, the values are the defaults. */

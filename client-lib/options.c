@@ -11,8 +11,8 @@
 #include "common/bus-string.h"
 #include "common/limit-id.h"
 
-/* Well above the service's limit. */
-#define WHY_BYTES_MAX 16384
+/* Well above the service's limit, for each of `why` and `for`. */
+#define WHY_BYTES_MAX 8192
 
 /**
  * WebLocksOptions:
@@ -39,6 +39,7 @@ enum {
     PROP_STEAL,
     PROP_TIMEOUT,
     PROP_WHY,
+    PROP_COMMAND,
     N_PROPS,
 };
 static GParamSpec *properties[N_PROPS];
@@ -50,6 +51,7 @@ request_options_copy(RequestOptions *self, const RequestOptions *other)
 {
     *self = *other;
     self->why = g_strdup(other->why);
+    self->command = g_strdup(other->command);
 }
 
 void
@@ -64,6 +66,25 @@ void
 request_options_clear(RequestOptions *self)
 {
     g_clear_pointer(&self->why, g_free);
+    g_clear_pointer(&self->command, g_free);
+}
+
+/* `key` is the name of the option, for messages. */
+static gboolean
+check_text(const char *text, const char *key, GError **error)
+{
+    if (text != NULL && strnlen(text, WHY_BYTES_MAX + 1) > WHY_BYTES_MAX) {
+        g_set_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS,
+                    _("the limit %s is reached: a '%s' of more than %d bytes is not sent"),
+                    limit_id_get_name(LIMIT_WHY_BYTES), key, WHY_BYTES_MAX);
+        return FALSE;
+    }
+    if (text != NULL && !bus_string_is_valid(text)) {
+        g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+                    _("'%s' must be UTF-8 without noncharacters"), key);
+        return FALSE;
+    }
+    return TRUE;
 }
 
 gboolean
@@ -79,17 +100,8 @@ request_options_check(const RequestOptions *self, GError **error)
         g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED, broken);
         return FALSE;
     }
-    if (self->why != NULL && strnlen(self->why, WHY_BYTES_MAX + 1) > WHY_BYTES_MAX) {
-        g_set_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS,
-                    _("the limit %s is reached: a 'why' of more than %d bytes is not sent"),
-                    limit_id_get_name(LIMIT_WHY_BYTES), WHY_BYTES_MAX);
+    if (!check_text(self->why, "why", error) || !check_text(self->command, "command", error))
         return FALSE;
-    }
-    if (self->why != NULL && !bus_string_is_valid(self->why)) {
-        g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                            _("'why' must be UTF-8 without noncharacters"));
-        return FALSE;
-    }
     if (self->timeout_ms > 0 && self->if_available) {
         g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
                             _("'timeout' and 'if-available' exclude each other"));
@@ -283,7 +295,7 @@ web_locks_options_get_why(WebLocksOptions *self)
  * @self: options
  * @why: (nullable): at most 256 bytes of UTF-8, or %NULL
  *
- * Sets a description of the lock's purpose, for users: `weblocks inspect` and
+ * Sets a description of the lock's purpose, for users: `weblocks list` and
  * web_locks_manager_inspect_async() show it.
  *
  * Since: 0.1
@@ -297,6 +309,45 @@ web_locks_options_set_why(WebLocksOptions *self, const char *why)
     g_free(self->values.why);
     self->values.why = g_strdup(why);
     g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_WHY]);
+}
+
+/**
+ * web_locks_options_get_command:
+ * @self: options
+ *
+ * Gets what the lock is for, if that is another process.
+ *
+ * Returns: (transfer none) (nullable): the command and its process id, or %NULL
+ * Since: 0.1
+ */
+const char *
+web_locks_options_get_command(WebLocksOptions *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_OPTIONS(self), NULL);
+    return self->values.command;
+}
+
+/**
+ * web_locks_options_set_command:
+ * @self: options
+ * @command: (nullable): at most 256 bytes of UTF-8, or %NULL
+ *
+ * Sets what the lock is for, if that is another process: its command and its process id, as in
+ * `rsync (pid 123)`. It is shown to users in place of this process, see
+ * [property@WebLocks.LockInfo:who]; so a program that runs others, as `weblocks run` does, shows
+ * which. In the D-Bus interface this is the option `for`.
+ *
+ * Since: 0.1
+ */
+void
+web_locks_options_set_command(WebLocksOptions *self, const char *command)
+{
+    g_return_if_fail(WEB_LOCKS_IS_OPTIONS(self));
+    if (g_strcmp0(self->values.command, command) == 0)
+        return;
+    g_free(self->values.command);
+    self->values.command = g_strdup(command);
+    g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_COMMAND]);
 }
 
 /* ---- GObject */
@@ -321,6 +372,9 @@ web_locks_options_get_property(GObject *object, guint id, GValue *value, GParamS
         break;
     case PROP_WHY:
         g_value_set_string(value, self->values.why);
+        break;
+    case PROP_COMMAND:
+        g_value_set_string(value, self->values.command);
         break;
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
@@ -347,6 +401,9 @@ web_locks_options_set_property(GObject *object, guint id, const GValue *value, G
         break;
     case PROP_WHY:
         web_locks_options_set_why(self, g_value_get_string(value));
+        break;
+    case PROP_COMMAND:
+        web_locks_options_set_command(self, g_value_get_string(value));
         break;
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
@@ -412,6 +469,15 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
      * Since: 0.1
      */
     properties[PROP_WHY] = g_param_spec_string("why", NULL, NULL, NULL, flags);
+    /**
+     * WebLocksOptions:command:
+     *
+     * What the lock is for, if that is another process: its command and its process id, as in
+     * `rsync (pid 123)`.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_COMMAND] = g_param_spec_string("command", NULL, NULL, NULL, flags);
     g_object_class_install_properties(object_class, N_PROPS, properties);
 }
 

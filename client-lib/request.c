@@ -13,7 +13,7 @@
 #include "common/bus-names.h"
 #include "common/bus-string.h"
 
-/* Well above the service's limit. Name, `why` and head of a request fit into one packet. */
+/* Well above the service's limit. Name, `why`, `for` and head of a request fit into one packet. */
 #define NAME_BYTES_MAX 32768
 
 gboolean

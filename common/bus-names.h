@@ -48,6 +48,7 @@
 #define BUS_OPTION_SIGNAL       "signal"
 #define BUS_OPTION_TIMEOUT      "timeout"
 #define BUS_OPTION_WHY          "why"
+#define BUS_OPTION_FOR          "for"
 #define BUS_OPTION_KEY          "key"
 #define BUS_OPTION_VERSION      "version"  /* an option of OpenSocket */
 #define BUS_OPTION_CLIENT_ID    "clientId" /* an option of Break */

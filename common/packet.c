@@ -30,6 +30,17 @@ is_text(const char *text, gsize length)
     return g_utf8_validate_len(text, length, NULL);
 }
 
+/* `why`, and behind a NUL `for`, which then isn't empty. */
+static gboolean
+are_texts(const char *texts, gsize length)
+{
+    const char *end = memchr(texts, '\0', length);
+    const gsize why_length = end != NULL ? (gsize)(end - texts) : length;
+
+    return is_text(texts, why_length) &&
+           (end == NULL || (length > why_length + 1 && is_text(end + 1, length - why_length - 1)));
+}
+
 /* Whether everything after the first `used` bytes of the message is zero. */
 static gboolean
 is_padding(const PacketHead *head, gsize used)
@@ -53,11 +64,11 @@ check_request(const PacketHead *head)
     return head->size >= sizeof *self && head->flags == 0 && self->reserved == 0 &&
            self->key != 0 && self->mode <= LOCK_MODE_SHARED &&
            (self->options & ~PACKET_OPTIONS_ALL) == 0 &&
-           is_padding(head,
-                      sizeof *self + self->bucket_length + self->name_length + self->why_length) &&
+           is_padding(head, sizeof *self + self->bucket_length + self->name_length +
+                                self->texts_length) &&
            is_text(text, self->bucket_length) &&
            is_text(text + self->bucket_length, self->name_length) &&
-           is_text(text + self->bucket_length + self->name_length, self->why_length);
+           are_texts(text + self->bucket_length + self->name_length, self->texts_length);
 }
 
 static gboolean
@@ -191,26 +202,33 @@ packet_write_request(GByteArray *bytes,
                      guint8 options,
                      const char *bucket,
                      const char *name,
-                     const char *why)
+                     const char *why,
+                     const char *command)
 {
     const gsize bucket_length = strlen(bucket), name_length = strlen(name);
     const gsize why_length = why != NULL ? strlen(why) : 0;
+    const gsize texts_length =
+        why_length + (command != NULL && *command != '\0' ? 1 + strlen(command) : 0);
     const PacketRequest message = {
-        .head = make_head(PACKET_REQUEST, sizeof message + bucket_length + name_length + why_length,
-                          serial),
+        .head = make_head(PACKET_REQUEST,
+                          sizeof message + bucket_length + name_length + texts_length, serial),
         .key = key,
         .timeout_ms = timeout_ms,
         .mode = (guint8)mode,
         .options = options,
         .bucket_length = (guint16)bucket_length,
         .name_length = (guint16)name_length,
-        .why_length = (guint16)why_length,
+        .texts_length = (guint16)texts_length,
     };
 
     append(bytes, &message, sizeof message);
     append(bytes, bucket, bucket_length);
     append(bytes, name, name_length);
     append(bytes, why, why_length);
+    if (texts_length > why_length) {
+        append(bytes, "", 1);
+        append(bytes, command, texts_length - why_length - 1);
+    }
     append_padding(bytes);
 }
 

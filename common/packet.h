@@ -9,8 +9,8 @@
  * are on one machine. The size of every message is a multiple of 8 bytes.
  *
  * Reading is strict: if packet_read_*() returns a message, its size, reserved fields, enumerations
- * and text are valid. Text is UTF-8 without NUL. The lengths of texts, and characters that D-Bus
- * strings cannot contain, are not checked here.
+ * and text are valid. Text is UTF-8 without NUL; one NUL is before the option `for` of a request.
+ * The lengths of texts, and characters that D-Bus strings cannot contain, are not checked here.
  *
  * The reading functions return pointers into the caller's packet; the writing functions append to
  * a byte array that the caller owns. */
@@ -100,9 +100,9 @@ typedef struct {
     guint8 options;
     guint16 bucket_length;
     guint16 name_length;
-    guint16 why_length;
+    guint16 texts_length; /* of why; if there is a `for`, of why, a NUL and `for` */
     guint32 reserved;
-    char text[]; /* bucket, name, why, then zeros up to a multiple of 8 */
+    char text[]; /* bucket, name, why and `for`, then zeros up to a multiple of 8 */
 } PacketRequest;
 
 /* RELEASE and ABORT. */
@@ -166,7 +166,7 @@ const PacketHead *packet_read_from_service(const void *packet, gsize size, gsize
 
 /* ---- writing: each function appends one message to `bytes` */
 
-/* `why` may be NULL. */
+/* `why` and `command`, the option `for`, may be NULL. */
 void packet_write_request(GByteArray *bytes,
                           guint64 serial,
                           guint64 key,
@@ -175,7 +175,8 @@ void packet_write_request(GByteArray *bytes,
                           guint8 options,
                           const char *bucket,
                           const char *name,
-                          const char *why);
+                          const char *why,
+                          const char *command);
 
 /* `kind` is RELEASE or ABORT. */
 void

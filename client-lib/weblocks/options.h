@@ -43,4 +43,9 @@ const char *web_locks_options_get_why(WebLocksOptions *self);
 WEB_LOCKS_PUBLIC
 void web_locks_options_set_why(WebLocksOptions *self, const char *why);
 
+WEB_LOCKS_PUBLIC
+const char *web_locks_options_get_command(WebLocksOptions *self);
+WEB_LOCKS_PUBLIC
+void web_locks_options_set_command(WebLocksOptions *self, const char *command);
+
 G_END_DECLS

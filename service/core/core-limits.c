@@ -7,7 +7,7 @@
 static const guint32 defaults[N_LIMITS] = {
     /* Bytes of UTF-8 in a resource name. */
     [LIMIT_NAME_BYTES] = 1024,
-    /* Bytes of UTF-8 in the option `why`. */
+    /* Bytes of UTF-8 in each of the options `why` and `for`. */
     [LIMIT_WHY_BYTES] = 256,
     /* Held locks and pending requests of one connection. This bounds the number of events that can
      * be queued for a client that does not read. */
@@ -18,8 +18,8 @@ static const guint32 defaults[N_LIMITS] = {
     [LIMIT_REQUESTS_PER_UID] = 16384,
     /* The same, of all clients. */
     [LIMIT_REQUESTS_TOTAL] = 65536,
-    /* Bytes of UTF-8 in the names, buckets and `why` of these: 256 on average, if the number of
-     * requests is at its limit. The store needs a multiple of that. */
+    /* Bytes of UTF-8 in the names, buckets, `why` and `for` of these: 256 on average, if the number
+     * of requests is at its limit. The store needs a multiple of that. */
     [LIMIT_TEXT_BYTES_PER_APP] = 1024 * 1024,
     [LIMIT_TEXT_BYTES_PER_UID] = 4 * 1024 * 1024,
     [LIMIT_TEXT_BYTES_TOTAL] = 16 * 1024 * 1024,

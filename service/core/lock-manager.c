@@ -183,11 +183,12 @@ check_limits(const LockManager *manager,
 
     if (strlen(name) > max[LIMIT_NAME_BYTES])
         return lock_result_limit(LIMIT_NAME_BYTES);
-    if (strlen(options->why) > max[LIMIT_WHY_BYTES])
+    if (strlen(options->why) > max[LIMIT_WHY_BYTES] ||
+        (options->command != NULL && strlen(options->command) > max[LIMIT_WHY_BYTES]))
         return lock_result_limit(LIMIT_WHY_BYTES);
     if (agent->requests.length >= max[LIMIT_REQUESTS_PER_CLIENT])
         return lock_result_limit(LIMIT_REQUESTS_PER_CLIENT);
-    n_bytes = lock_text_bytes(manager->bucket, name, options->why);
+    n_bytes = lock_text_bytes(manager->bucket, name, options->why, options->command);
     if (!limits_admit(limits, account, CHARGE_REQUEST, 1, &limit) ||
         !limits_admit(limits, account, CHARGE_TEXT_BYTE, n_bytes, &limit))
         return lock_result_limit(limit);
@@ -414,7 +415,11 @@ static LockRequest *
 new_from_stored(Agent *agent, LockQueue *queue, const LockRequest *stored)
 {
     const LockOptions options = {
-        .mode = stored->mode, .key = stored->key, .why = stored->why != NULL ? stored->why : ""};
+        .mode = stored->mode,
+        .key = stored->key,
+        .why = stored->why != NULL ? stored->why : "",
+        .command = stored->command,
+    };
     guint64 last_id = agent->last_id;
     LockRequest *request = lock_request_new(agent, queue, &options);
 

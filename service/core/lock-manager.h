@@ -94,10 +94,11 @@ const char *lock_manager_get_name_of(const LockManager *manager, const Principal
 /* Returns a new token for a grant. */
 guint64 lock_manager_next_token(LockManager *manager);
 
-/* Restores a request from the stored state. Used are the fields of `stored` from `state` to `why`,
- * without those that only say what is noted about a request. Has to be called in the order in which
- * the requests were made, before any other operation of the manager; processes no queue. Returns a
- * borrowed request, or NULL if it contradicts its agent or requests restored before. */
+/* Restores a request from the stored state. Used are the fields of `stored` from `state` to
+ * `command`, without those that only say what is noted about a request. Has to be called in the
+ * order in which the requests were made, before any other operation of the manager; processes no
+ * queue. Returns a borrowed request, or NULL if it contradicts its agent or requests restored
+ * before. */
 LockRequest *lock_manager_restore(LockManager *manager,
                                   Agent *agent,
                                   const char *name,

@@ -14,6 +14,13 @@
 
 /* ---- requests */
 
+/* Returns an owned copy; NULL if there is no text. */
+static char *
+copy_text(const char *text)
+{
+    return text != NULL && text[0] != '\0' ? g_strdup(text) : NULL;
+}
+
 LockRequest *
 lock_request_new(Agent *agent, LockQueue *queue, const LockOptions *options)
 {
@@ -24,7 +31,8 @@ lock_request_new(Agent *agent, LockQueue *queue, const LockOptions *options)
     request->mode = options->mode;
     request->id = ++agent->last_id;
     request->key = options->key;
-    request->why = options->why[0] != '\0' ? g_strdup(options->why) : NULL;
+    request->why = copy_text(options->why);
+    request->command = copy_text(options->command);
     request->agent = agent_ref(agent);
     request->queue = lock_queue_ref(queue);
     request->in_queue.data = request;
@@ -50,14 +58,16 @@ lock_request_unref(LockRequest *request)
     lock_queue_unref(request->queue);
     agent_unref(request->agent);
     g_free(request->why);
+    g_free(request->command);
     g_free(request);
 }
 
 /* All strings are in memory, so their sum can't overflow. */
 guint32
-lock_text_bytes(const char *bucket, const char *name, const char *why)
+lock_text_bytes(const char *bucket, const char *name, const char *why, const char *command)
 {
-    gsize n_bytes = strlen(bucket) + strlen(name) + strlen(why);
+    gsize n_bytes = strlen(bucket) + strlen(name) + (why != NULL ? strlen(why) : 0) +
+                    (command != NULL ? strlen(command) : 0);
 
     return (guint32)MIN(n_bytes, G_MAXINT32);
 }
@@ -67,8 +77,7 @@ lock_request_get_text_bytes(const LockRequest *request)
 {
     const LockQueue *queue = request->queue;
 
-    return lock_text_bytes(queue->manager->bucket, queue->name,
-                           request->why != NULL ? request->why : "");
+    return lock_text_bytes(queue->manager->bucket, queue->name, request->why, request->command);
 }
 
 gboolean

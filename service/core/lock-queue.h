@@ -20,15 +20,16 @@ typedef enum {
     LOCK_REQUEST_ENDED,
 } LockRequestState;
 
-/* The standard's LockOptions [3.2], and the additional options timeout, why and key. */
+/* The standard's LockOptions [3.2], and the additional options timeout, why, for and key. */
 typedef struct {
     LockMode mode;
     gboolean if_available;
     gboolean steal;
-    gboolean signal;    /* the caller has an AbortSignal; only used for checks */
-    guint32 timeout_ms; /* 0: none */
-    guint64 key;        /* chosen by the caller; 0: none */
-    const char *why;    /* "": none */
+    gboolean signal;     /* the caller has an AbortSignal; only used for checks */
+    guint32 timeout_ms;  /* 0: none */
+    guint64 key;         /* chosen by the caller; 0: none */
+    const char *why;     /* "": none */
+    const char *command; /* the option `for`; NULL or "": none */
 } LockOptions;
 
 /* A request and its lock are one object, because they have one id from Request to Release, and a
@@ -54,6 +55,7 @@ struct LockRequest {
     gint64 since_us;    /* monotonic; when the request entered `state` */
     gint64 deadline_ms; /* monotonic; 0: none */
     char *why;          /* NULL: none */
+    char *command;      /* the option `for`; NULL: none */
     Agent *agent;
     LockQueue *queue;
     GList in_queue;
@@ -68,8 +70,9 @@ LockRequest *lock_request_ref(LockRequest *request);
 
 void lock_request_unref(LockRequest *request);
 
-/* The number of text bytes that a request is charged for: its bucket, name and `why`. */
-guint32 lock_text_bytes(const char *bucket, const char *name, const char *why);
+/* The number of text bytes that a request is charged for: its bucket, name, `why` and `for`. The
+ * last two may be NULL. */
+guint32 lock_text_bytes(const char *bucket, const char *name, const char *why, const char *command);
 guint32 lock_request_get_text_bytes(const LockRequest *request);
 
 /* [2.5] Whether this pending request can be granted: it is the first in its queue, its mode is

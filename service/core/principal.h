@@ -69,7 +69,7 @@ PrincipalIdentity principal_identity_of_bucket(const UserAgent *user_agent,
 typedef enum {
     CHARGE_CLIENT,
     CHARGE_REQUEST,   /* held or pending */
-    CHARGE_TEXT_BYTE, /* of the requests' names, buckets and `why` */
+    CHARGE_TEXT_BYTE, /* of the requests' names, buckets, `why` and `for` */
     CHARGE_WATCH,
     CHARGE_DEMAND, /* names for which the gateway to a cluster has a handle; limited as requests */
     N_CHARGES,

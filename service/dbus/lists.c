@@ -141,15 +141,16 @@ append_entry(const InspectEntry *entry, gpointer data)
     note(writer, sd_bus_message_open_container(writer->message, 'a', "{sv}"));
     note(writer,
          sd_bus_message_append(writer->message,
-                               "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "id",
-                               "t", is_full ? request->id : none, "name", "s", name, "mode", "s",
-                               lock_mode_to_string(request->mode), "state", "s",
+                               "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}",
+                               "id", "t", is_full ? request->id : none, "name", "s", name, "mode",
+                               "s", lock_mode_to_string(request->mode), "state", "s",
                                held ? BUS_STATE_HELD : BUS_STATE_PENDING, "clientId", "s",
                                is_full ? request->agent->client_id : "", "token", "t",
                                is_full ? request->token : none, "why", "s",
-                               is_full && request->why != NULL ? request->why : "", "age", "t",
-                               (guint64)(writer->now_us - request->since_us) / 1000, "pid", "u",
-                               is_full ? request->agent->pid : 0, "process", "s",
+                               is_full && request->why != NULL ? request->why : "", "for", "s",
+                               is_full && request->command != NULL ? request->command : "", "age",
+                               "t", (guint64)(writer->now_us - request->since_us) / 1000, "pid",
+                               "u", is_full ? request->agent->pid : 0, "process", "s",
                                is_full ? request->agent->process_name : "", "app", "s",
                                is_full ? identity->app_id : "", "uid", "u", identity->uid,
                                "position", "u", entry->position, "cursor", "t", request->sequence,
@@ -172,14 +173,14 @@ append_row(Writer *writer, const ClusterRow *row, const InspectFilter *filter, g
     if ((filter->by_state && (filter->state == LOCK_REQUEST_HELD) != held) ||
         (filter->client_id != NULL && !g_str_equal(client_id, filter->client_id)))
         return;
-    note(writer, sd_bus_message_append(writer->message, "a{sv}", 17, "id", "t", none, "name", "s",
-                                       filter->name, "mode", "s", lock_mode_to_string(mode),
-                                       "state", "s", held ? BUS_STATE_HELD : BUS_STATE_PENDING,
-                                       "clientId", "s", client_id, "token", "t", none, "why", "s",
-                                       "", "age", "t", (guint64)age_us / 1000, "pid", "u", 0u,
-                                       "process", "s", "", "app", "s", "", "uid", "u", uid,
-                                       "position", "u", 0u, "cursor", "t", G_MAXUINT64, "key", "t",
-                                       none, "blockedBy", "as", 0, "host", "s", row->host));
+    note(writer,
+         sd_bus_message_append(
+             writer->message, "a{sv}", 18, "id", "t", none, "name", "s", filter->name, "mode", "s",
+             lock_mode_to_string(mode), "state", "s", held ? BUS_STATE_HELD : BUS_STATE_PENDING,
+             "clientId", "s", client_id, "token", "t", none, "why", "s", "", "for", "s", "", "age",
+             "t", (guint64)age_us / 1000, "pid", "u", 0u, "process", "s", "", "app", "s", "", "uid",
+             "u", uid, "position", "u", 0u, "cursor", "t", G_MAXUINT64, "key", "t", none,
+             "blockedBy", "as", 0, "host", "s", row->host));
     writer->n_bytes += ENTRY_BYTES + strlen(filter->name);
 }
 

@@ -125,6 +125,7 @@ options_read_lock(sd_bus_message *message,
         {BUS_OPTION_SIGNAL, 'b', &out_options->signal, NULL},
         {BUS_OPTION_TIMEOUT, 'u', &out_options->timeout_ms, NULL},
         {BUS_OPTION_WHY, 's', &out_options->why, NULL},
+        {BUS_OPTION_FOR, 's', &out_options->command, NULL},
         {BUS_OPTION_KEY, 't', &out_options->key, NULL},
     };
     int r;

@@ -127,8 +127,8 @@ request(Client *client, const Channel *channel, const LockCall *call, const Targ
 
     if (reply.result == LOCK_RESULT_OK) {
         if (server->state != NULL)
-            state_reserve(server->state,
-                          lock_text_bytes(target->bucket, target->name, call->options.why));
+            state_reserve(server->state, lock_text_bytes(target->bucket, target->name,
+                                                         call->options.why, call->options.command));
         manager = channel == &socket_channel
                       ? packet_socket_get_manager(client, target)
                       : user_agent_get_manager(&server->user_agent, &target->owner, target->bucket);

@@ -52,7 +52,7 @@ lock_call_get_name(const LockCall *call)
 /* ---- copies */
 
 /* The strings of a call, each with the maximum length of its copy. */
-#define N_TEXTS 7
+#define N_TEXTS 8
 
 typedef struct {
     const char **text;
@@ -71,6 +71,7 @@ get_texts(LockCall *call, const Limits *limits, CallText *out_texts)
     out_texts[4] = (CallText){&call->filter.prefix, name_max};
     out_texts[5] = (CallText){&call->filter.client_id, BUS_CLIENT_ID_BYTES_MAX};
     out_texts[6] = (CallText){&call->owner.identity.app_id, BUS_APP_BYTES_MAX};
+    out_texts[7] = (CallText){&call->options.command, why_max};
 }
 
 LockCall *

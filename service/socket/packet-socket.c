@@ -376,7 +376,8 @@ are_texts_valid(const LockCall *call)
 {
     return call->bucket[0] != '\0' && strlen(call->bucket) <= BUS_BUCKET_BYTES_MAX &&
            bus_string_is_valid(call->bucket) && bus_string_is_valid(call->name) &&
-           bus_string_is_valid(call->options.why);
+           bus_string_is_valid(call->options.why) &&
+           (call->options.command == NULL || bus_string_is_valid(call->options.command));
 }
 
 /* Copies a string, which is not terminated in the packet, behind those before it. There is room. */
@@ -393,13 +394,14 @@ copy_text(GString *texts, const char *text, gsize length)
 static void
 decode_request(GString *texts, const PacketRequest *message, LockCall *call)
 {
-    const char *name = message->text + message->bucket_length, *why = name + message->name_length;
+    const char *name = message->text + message->bucket_length, *why;
 
     g_string_set_size(texts, message->head.size);
     g_string_truncate(texts, 0);
     call->kind = LOCK_CALL_REQUEST;
     call->bucket = copy_text(texts, message->text, message->bucket_length);
     call->name = copy_text(texts, name, message->name_length);
+    why = copy_text(texts, name + message->name_length, message->texts_length);
     call->key = message->key;
     call->options = (LockOptions){
         .mode = (LockMode)message->mode,
@@ -408,7 +410,8 @@ decode_request(GString *texts, const PacketRequest *message, LockCall *call)
         .signal = (message->options & PACKET_OPTION_SIGNAL) != 0,
         .timeout_ms = message->timeout_ms,
         .key = message->key,
-        .why = copy_text(texts, why, message->why_length),
+        .why = why,
+        .command = strlen(why) < message->texts_length ? why + strlen(why) + 1 : NULL,
     };
     if (!are_texts_valid(call))
         call->refusal_name = BUS_ERROR_INVALID_ARGS;

@@ -31,7 +31,7 @@ struct PacketSockets {
     gboolean is_other_ready; /* another descriptor was, at the last wait */
     GQueue to_visit;        /* of PacketSocket, by PacketSocket.in_to_visit; served from the head */
     PacketSocket *receiver; /* the socket whose packet is in `buffer`, or NULL */
-    GString *texts;         /* bucket, name and `why` of the last REQUEST that was read */
+    GString *texts;         /* those of the last REQUEST that was read */
     guint64 buffer[PACKET_BYTES_MAX / sizeof(guint64)];
 };
 

@@ -31,7 +31,7 @@ typedef struct {
     guint8 state;
     guint16 bucket_length;
     guint32 name_length;
-    guint32 why_length;
+    guint32 texts_length; /* of `why`; if there is a `for`, of `why`, a NUL and `for` */
     guint32 zero;
 } RequestRecord;
 
@@ -39,7 +39,7 @@ G_STATIC_ASSERT(sizeof(Record) == 24);
 G_STATIC_ASSERT(sizeof(AgentRecord) == 48);
 G_STATIC_ASSERT(sizeof(RequestRecord) == 80);
 /* The name of a bucket may be longer than the one that is charged. */
-G_STATIC_ASSERT(sizeof(RequestRecord) + 3 + 7 + sizeof BUS_USER_DOCUMENTS_BUCKET -
+G_STATIC_ASSERT(sizeof(RequestRecord) + 4 + 7 + sizeof BUS_USER_DOCUMENTS_BUCKET -
                     sizeof BUS_DOCUMENTS_BUCKET <=
                 RECORD_REQUEST_BYTES);
 
@@ -111,6 +111,7 @@ record_put_request(GByteArray *frame, const LockRequest *request)
         lock_manager_get_name_of(request->queue->manager, request->agent->principal);
     const char *name = request->queue->name;
     const char *why = request->why != NULL ? request->why : "";
+    const char *command = request->command;
     RequestRecord record = {
         .record = {0, RECORD_REQUEST, request->agent->mark.number, request->id},
         .key = request->key,
@@ -122,17 +123,19 @@ record_put_request(GByteArray *frame, const LockRequest *request)
         .state = (guint8)request->state,
         .bucket_length = (guint16)strlen(bucket),
         .name_length = (guint32)strlen(name),
-        .why_length = (guint32)strlen(why),
+        .texts_length = (guint32)(strlen(why) + (command != NULL ? 1 + strlen(command) : 0)),
     };
     guint8 *next;
 
     record.record.size = (guint32)round_up(sizeof record + record.bucket_length +
-                                           record.name_length + record.why_length + 3);
+                                           record.name_length + record.texts_length + 3);
     next = append(frame, record.record.size);
     memcpy(next, &record, sizeof record);
     next = put_string(next + sizeof record, bucket, record.bucket_length);
     next = put_string(next, name, record.name_length);
-    put_string(next, why, record.why_length);
+    next = put_string(next, why, strlen(why));
+    if (command != NULL)
+        put_string(next, command, strlen(command));
 }
 
 /* ---- reading */
@@ -184,6 +187,18 @@ read_string(Reader *reader, gsize length, const char **out_string)
     return TRUE;
 }
 
+/* `why`, and `for` if there is one; records of before have none. */
+static gboolean
+read_texts(Reader *reader, gsize length, const char **out_why, const char **out_command)
+{
+    const char *end = reader->size > length ? memchr(reader->next, '\0', length) : NULL;
+    const gsize why_length = end != NULL ? (gsize)(end - reader->next) : length;
+
+    *out_command = NULL;
+    return read_string(reader, why_length, out_why) &&
+           (end == NULL || read_string(reader, length - why_length - 1, out_command));
+}
+
 /* It has room to grow. */
 static gboolean
 is_counter(guint64 number)
@@ -228,11 +243,11 @@ record_read_request(const Record *record,
 {
     const RequestRecord *request = (const RequestRecord *)record;
     Reader reader = {(const char *)(request + 1), record->size - sizeof *request};
-    const char *why;
+    const char *why, *command;
 
     if (!read_string(&reader, request->bucket_length, out_bucket) ||
         !read_string(&reader, request->name_length, out_name) ||
-        !read_string(&reader, request->why_length, &why) || reader.size > 7)
+        !read_texts(&reader, request->texts_length, &why, &command) || reader.size > 7)
         return FALSE;
     *out_request = (LockRequest){
         .state = (LockRequestState)request->state,
@@ -244,6 +259,7 @@ record_read_request(const Record *record,
         .since_us = request->since_us,
         .deadline_ms = request->deadline_ms,
         .why = (char *)why,
+        .command = (char *)command,
     };
     return (request->mode == LOCK_MODE_EXCLUSIVE || request->mode == LOCK_MODE_SHARED) &&
            request->state <= LOCK_REQUEST_HELD && is_counter(request->token) &&

@@ -248,7 +248,7 @@ state_reserve(State *self, gsize n_bytes)
 
     /* Not for a request that a limit will refuse. */
     if (n_bytes <= max[LIMIT_TEXT_BYTES_PER_UID] &&
-        n_bytes <= (gsize)max[LIMIT_NAME_BYTES] + max[LIMIT_WHY_BYTES] + AHEAD_BYTES)
+        n_bytes <= (gsize)max[LIMIT_NAME_BYTES] + 2 * (gsize)max[LIMIT_WHY_BYTES] + AHEAD_BYTES)
         with_ahead += n_bytes;
 
     /* More than twice that, so that a file is replaced when half of it is over; otherwise what is

@@ -74,6 +74,8 @@ REQUESTS = [
     (opt('timeout', V('s', '5')), 'InvalidArgs', 'timeout'),
     (opt('why', V('u', 5)), 'InvalidArgs', 'why'),
     (opt('why', V('ay', b'x')), 'InvalidArgs', 'why'),
+    (opt('for', V('u', 5)), 'InvalidArgs', 'for'),
+    (opt('for', V('as', ['x'])), 'InvalidArgs', 'for'),
     (opt('key', V('u', 5)), 'InvalidArgs', 'key'),
     (opt('key', V('x', 5)), 'InvalidArgs', 'key'),
     (opt('key', V('s', '5')), 'InvalidArgs', 'key'),
@@ -104,10 +106,12 @@ REQUESTS = [
     (named('ä' * 513), 'LimitsExceeded', 'nameBytes'),
     (named('x', why='w' * 257), 'LimitsExceeded', 'whyBytes'),
     (named('x', why='ä' * 129), 'LimitsExceeded', 'whyBytes'),
+    (named('x', **{'for': 'f' * 257}), 'LimitsExceeded', 'whyBytes'),
+    (named('x', why='w', **{'for': 'ä' * 129}), 'LimitsExceeded', 'whyBytes'),
     (named('n' * 1025, why='w' * 257), 'LimitsExceeded', 'nameBytes'),
     (named('n' * 1025, ifAvailable=True), 'LimitsExceeded', 'nameBytes'),
 ] + [(named('a' + text), 'InvalidArgs', '') for text in NONCHARACTERS] \
-  + [(named('x', why=text), 'InvalidArgs', '') for text in NONCHARACTERS] \
+  + [(named('x', **{key: text}), 'InvalidArgs', '') for text in NONCHARACTERS for key in ('why', 'for')] \
   + [(opt('k' + text, V('b', True)), 'InvalidArgs', '') for text in NONCHARACTERS]
 
 STEALS = [

@@ -13,7 +13,7 @@ from handedover import HandedOver
 from harness import BusTestCase, Client, GLib, RawClient, main, wait_for
 from rawbus import method_call
 
-KEYS = {'id': 't', 'name': 's', 'mode': 's', 'state': 's', 'clientId': 's', 'token': 't', 'why': 's',
+KEYS = {'id': 't', 'name': 's', 'mode': 's', 'state': 's', 'clientId': 's', 'token': 't', 'why': 's', 'for': 's',
         'age': 't', 'pid': 'u', 'process': 's', 'app': 's', 'uid': 'u', 'position': 'u',
         'blockedBy': 'as', 'cursor': 't', 'key': 't'}
 
@@ -92,7 +92,7 @@ class Entries(BusTestCase):
             comm = file.read().strip()
         self.assertEqual(entry, {
             'id': id_, 'name': 'x', 'mode': 'exclusive', 'state': 'held', 'clientId': self.a.name,
-            'token': token, 'why': 'printing page 3 of 7 – Ä', 'pid': os.getpid(),
+            'token': token, 'why': 'printing page 3 of 7 – Ä', 'for': '', 'pid': os.getpid(),
             'process': comm, 'app': '', 'uid': os.getuid(), 'position': 0, 'blockedBy': [],
             'key': 0})
 
@@ -103,7 +103,7 @@ class Entries(BusTestCase):
         del entry['cursor'], entry['age'], entry['process'], entry['pid']
         self.assertEqual(entry, {
             'id': id_, 'name': 'x', 'mode': 'shared', 'state': 'pending',
-            'clientId': self.b.name, 'token': 0, 'why': 'reading', 'app': '', 'uid': os.getuid(),
+            'clientId': self.b.name, 'token': 0, 'why': 'reading', 'for': '', 'app': '', 'uid': os.getuid(),
             'position': 1, 'blockedBy': [self.a.name], 'key': 0})
 
     def test_only_the_client_itself_sees_its_keys(self):
@@ -115,6 +115,15 @@ class Entries(BusTestCase):
     def test_why_is_empty_by_default(self):
         self.a.request('x', self.bucket)
         self.assertEqual(self.inspect()[0]['why'], '')
+
+    def test_what_a_lock_is_for(self):
+        """By Request and by Steal, held and waiting, with `why` and without."""
+        options = {'for': 'rsync – Ä (pid 12)'}
+        self.a.request('x', self.bucket, why='nightly', **options)
+        self.b.request('x', self.bucket, **options)
+        self.b.steal('y', self.bucket, **options)
+        self.assertEqual([(entry['for'], entry['why']) for entry in self.inspect()],
+                         [(options['for'], why) for why in ('nightly', '', '')])
 
     def test_pid_and_process_of_another_process(self):
         other = self.process_client()

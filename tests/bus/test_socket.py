@@ -310,15 +310,15 @@ class Operations(SocketCase):
         return self.sock.answer(serial)
 
     def test_request_and_release(self):
-        key, token = self.sock.request('x', self.bucket, why='printing')
+        key, token = self.sock.request('x', self.bucket, why='printing', **{'for': 'lp (pid 12)'})
         self.assertNotEqual(token, 0)
         waiting, nothing = self.sock.request('x', self.bucket, mode='shared')
         self.assertEqual(nothing, 0)
         self.assertEqual(self.other.query(self.bucket), ([('x', 'exclusive', self.raw.name)],
                                                          [('x', 'shared', self.raw.name)]))
         entry = self.other.inspect(self.bucket)[0][0]
-        self.assertEqual((entry['why'], entry['pid'], entry['token']),
-                         ('printing', os.getpid(), token))
+        self.assertEqual((entry['why'], entry['for'], entry['pid'], entry['token']),
+                         ('printing', 'lp (pid 12)', os.getpid(), token))
         self.sock.release(key)
         self.assertGreater(self.sock.wait_granted(waiting), token)
         self.sock.release(waiting)
@@ -417,6 +417,7 @@ class Operations(SocketCase):
         for code in (0xffff, 0xfffe, 0xfdd0, 0xfdef, 0x1ffff, 0x10fffe):
             self.refused('InvalidArgs', f'a{chr(code)}')
             self.refused('InvalidArgs', 'x', why=chr(code))
+            self.refused('InvalidArgs', 'x', why='w', **{'for': chr(code)})
         self.assertEqual(self.raw.resync(), [])
         # Strings that D-Bus supports.
         for name in ('', '\x01', '\ufffd', '\U0001f512', '\ufdcf', 'ä' * 512):
@@ -425,8 +426,10 @@ class Operations(SocketCase):
     def test_text_limits(self):
         self.assertNotEqual(self.sock.request('ä' * 512, self.bucket, why='w' * 256)[1], 0)
         self.refused('LimitsExceeded', 'ä' * 512 + 'n', limit='nameBytes')
+        self.assertNotEqual(self.sock.request('y', self.bucket, why='w' * 256, **{'for': 'f' * 256})[1], 0)
         self.refused('LimitsExceeded', 'x', why='w' * 257, limit='whyBytes')
-        self.assertEqual(len(self.raw.resync()), 1)
+        self.refused('LimitsExceeded', 'x', **{'for': 'f' * 257}, limit='whyBytes')
+        self.assertEqual(len(self.raw.resync()), 2)
 
 
 class OtherLimits(SocketCase):

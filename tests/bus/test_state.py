@@ -24,8 +24,9 @@ class Kept(StateCase):
     def fill(self, bucket, other):
         """Makes locks and requests of all kinds. Returns the clients, and when the time-outs began."""
         a, b, c, d = [self.raw_client() for _ in range(4)]
-        a.request('printer', bucket, why='annual report', key=7)
+        a.request('printer', bucket, why='annual report', key=7, **{'for': 'lp – Ä (pid 12)'})
         b.request('printer', bucket, mode='shared', why='ä photo', timeout=3600000)
+        b.request('for', bucket, **{'for': 'f' * 256})
         c.request('printer', bucket, mode='shared', key=2 ** 64 - 1)
         d.request('printer', bucket, key=1)
         d.request('notes', bucket, mode='shared')

@@ -42,7 +42,7 @@ do_connect(Script *s, char **words)
 }
 
 /* LABEL [name NAME] [bucket NAME] [shared] [ifAvailable] [steal] [cancellable] [timeout MS]
- * [why WORD] */
+ * [why WORD] [command WORD] */
 static void
 do_request(Script *s, char **words)
 {
@@ -72,6 +72,8 @@ do_request(Script *s, char **words)
             web_locks_options_set_timeout(options, (guint)g_ascii_strtoull(*++words, NULL, 10));
         } else if (g_str_equal(words[0], "why")) {
             web_locks_options_set_why(options, *++words);
+        } else if (g_str_equal(words[0], "command")) {
+            web_locks_options_set_command(options, *++words);
         } else {
             script_fail(s, "unknown option '%s'", words[0]);
         }

@@ -220,7 +220,7 @@ describe_key(Script *s, guint64 key, GString *words)
 static void
 describe_request(Script *s, const PacketRequest *request, GString *words)
 {
-    g_autofree char *bucket = g_strndup(request->text, request->bucket_length);
+    g_autofree char *bucket = g_strndup(request->text, request->bucket_length), *texts = NULL;
 
     describe_key(s, request->key, words);
     if (!g_str_equal(bucket, "bucket"))
@@ -235,9 +235,14 @@ describe_request(Script *s, const PacketRequest *request, GString *words)
         g_string_append(words, " signal");
     if (request->timeout_ms != 0)
         g_string_append_printf(words, " timeout %u", request->timeout_ms);
-    if (request->why_length > 0)
-        g_string_append_printf(words, " why %.*s", request->why_length,
-                               request->text + request->bucket_length + request->name_length);
+    texts = g_strndup(request->text + request->bucket_length + request->name_length,
+                      request->texts_length);
+    if (*texts != '\0')
+        g_string_append_printf(words, " why %s", texts);
+    if (strlen(texts) < request->texts_length)
+        g_string_append_printf(
+            words, " command %.*s", (int)(request->texts_length - strlen(texts) - 1),
+            request->text + request->bucket_length + request->name_length + strlen(texts) + 1);
 }
 
 /* Returns text such as "RELEASE a no-answer"; with one word for each word of the step. */

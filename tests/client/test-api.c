@@ -79,13 +79,15 @@ test_options(void)
         web_locks_options_set_steal(options, TRUE);
         web_locks_options_set_timeout(options, 12);
         web_locks_options_set_why(options, "because");
-        g_assert_cmpuint(n_notifies, ==, 5);
+        web_locks_options_set_command(options, "rsync (pid 12)");
+        g_assert_cmpuint(n_notifies, ==, 6);
     }
     g_assert_cmpint(web_locks_options_get_mode(options), ==, WEB_LOCKS_MODE_SHARED);
     g_assert_true(web_locks_options_get_if_available(options));
     g_assert_true(web_locks_options_get_steal(options));
     g_assert_cmpuint(web_locks_options_get_timeout(options), ==, 12);
     g_assert_cmpstr(web_locks_options_get_why(options), ==, "because");
+    g_assert_cmpstr(web_locks_options_get_command(options), ==, "rsync (pid 12)");
 }
 
 /* In the client's own bucket; other buckets are in the tests of the service. */

@@ -88,6 +88,16 @@ test_huge_names(void)
     g_assert_null(web_locks_manager_request_sync(manager, "a", options, NULL, &error));
     g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
     g_clear_error(&error);
+    web_locks_options_set_why(options, NULL);
+    web_locks_options_set_command(options, huge);
+    g_assert_null(web_locks_manager_request_sync(manager, "a", options, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
+    g_assert_nonnull(strstr(error->message, "'command'"));
+    g_clear_error(&error);
+    web_locks_options_set_command(options, "\xff");
+    g_assert_null(web_locks_manager_request_sync(manager, "a", options, NULL, &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+    g_clear_error(&error);
     g_assert_cmpint(web_locks_manager_break_sync(manager, huge, NULL, NULL, &error), ==, -1);
     g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
     g_clear_error(&error);

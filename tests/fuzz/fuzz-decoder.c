@@ -82,8 +82,12 @@ typedef struct {
 
 static const KeyType lock_keys[] = {
     {"mode", "s"},    {"ifAvailable", "b"}, {"steal", "b"}, {"signal", "b"},
-    {"timeout", "u"}, {"why", "s"},         {"key", "t"},
+    {"timeout", "u"}, {"why", "s"},         {"key", "t"},   {"for", "s"},
 };
+
+/* The keys before "for", which has a number of its own: so the inputs mean what they did. */
+#define N_FIRST_KEYS 7
+#define OF_FOR       15
 
 static const KeyType inspect_keys[] = {
     {"name", "s"},  {"prefix", "s"},   {"state", "s"}, {"after", "t"},
@@ -144,9 +148,11 @@ take_key(Input *input)
     if (choice >= OF_CLIENT_MIN)
         return g_strdup(inspect_keys[OF_CLIENT + choice % 2].key);
     choice %= 16;
-    if (choice < G_N_ELEMENTS(lock_keys))
+    if (choice == OF_FOR)
+        return g_strdup(lock_keys[N_FIRST_KEYS].key);
+    if (choice < N_FIRST_KEYS)
         return g_strdup(lock_keys[choice].key);
-    choice -= G_N_ELEMENTS(lock_keys);
+    choice -= N_FIRST_KEYS;
     if (choice < OF_CLIENT)
         return g_strdup(inspect_keys[choice].key);
     choice -= OF_CLIENT;
@@ -386,6 +392,7 @@ expect_lock(const GArray *entries, Member member)
     expected.options.timeout_ms = (guint32)get_number(entries, "timeout");
     expected.options.key = get_number(entries, "key");
     expected.options.why = get_text(entries, "why", "");
+    expected.options.command = get_text(entries, "for", NULL);
     return expected;
 }
 
@@ -530,6 +537,7 @@ check_options(const LockOptions *options, const LockOptions *expected)
     g_assert_cmpuint(options->timeout_ms, ==, expected->timeout_ms);
     g_assert_cmpuint(options->key, ==, expected->key);
     g_assert_cmpstr(options->why, ==, expected->why);
+    g_assert_cmpstr(options->command, ==, expected->command);
 }
 
 static void
@@ -569,6 +577,7 @@ check_possible(const LockCall *call, Member member)
         g_assert(is_carriable(call->name));
         g_assert(options->mode == LOCK_MODE_EXCLUSIVE || options->mode == LOCK_MODE_SHARED);
         g_assert(options->why != NULL && is_carriable(options->why));
+        g_assert(options->command == NULL || is_carriable(options->command));
         g_assert(options->steal || member == REQUEST);
         g_assert((options->if_available | options->steal | options->signal) <= 1);
     }
@@ -602,8 +611,8 @@ check_copy(const LockCall *call)
     copy = lock_call_copy(call, &limits);
     g_assert_cmpuint(copy->n_bytes, >=, sizeof *copy);
     g_assert_cmpuint(copy->n_bytes, <=,
-                     sizeof *copy + MESSAGE_MAX + 256 + 3 * 34 + 18 + BUS_CLIENT_ID_BYTES_MAX + 2 +
-                         (call->document != NULL ? PATH_MAX : 0));
+                     sizeof *copy + MESSAGE_MAX + 256 + 3 * 34 + 2 * 18 + BUS_CLIENT_ID_BYTES_MAX +
+                         2 + (call->document != NULL ? PATH_MAX : 0));
     g_assert_cmpstr(copy->document, ==, call->document);
     g_assert_cmpint(copy->kind, ==, call->kind);
     g_assert_cmpint(copy->wants_reply, ==, call->wants_reply);
@@ -615,10 +624,12 @@ check_copy(const LockCall *call)
     if (call->refusal_name == NULL) {
         check_text(copy->name, call->name, 32);
         check_text(copy->options.why, options.why, 16);
+        check_text(copy->options.command, options.command, 16);
         check_text(copy->filter.name, filter.name, 32);
         check_text(copy->filter.prefix, filter.prefix, 32);
         check_text(copy->filter.client_id, filter.client_id, BUS_CLIENT_ID_BYTES_MAX);
         options.why = copy->options.why;
+        options.command = copy->options.command;
         filter.client_id = copy->filter.client_id;
         filter.name = copy->filter.name;
         filter.prefix = copy->filter.prefix;

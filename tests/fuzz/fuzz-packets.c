@@ -17,11 +17,16 @@ copy_request(GByteArray *bytes, const PacketRequest *request)
     const char *text = request->text;
     g_autofree char *bucket = g_strndup(text, request->bucket_length);
     g_autofree char *name = g_strndup(text += request->bucket_length, request->name_length);
-    g_autofree char *why = g_strndup(text + request->name_length, request->why_length);
+    g_autofree char *why = g_strndup(text += request->name_length, request->texts_length);
+    const gsize why_length = strlen(why);
+    g_autofree char *command =
+        why_length < request->texts_length
+            ? g_strndup(text + why_length + 1, request->texts_length - why_length - 1)
+            : NULL;
 
     packet_write_request(bytes, request->head.serial, request->key, request->timeout_ms,
                          (LockMode)request->mode, request->options, bucket, name,
-                         request->why_length > 0 ? why : NULL);
+                         why_length > 0 ? why : NULL, command);
 }
 
 /* Appends a message that packet_read_from_client() returned. */

@@ -77,7 +77,7 @@ add_request(Run *play)
 
     packet_write_request(play->packet, ++play->party->serial, key, chosen & 16 ? 1000000 : 0,
                          chosen & 8 ? LOCK_MODE_SHARED : LOCK_MODE_EXCLUSIVE, chosen & 7, bucket,
-                         name, take_text(play));
+                         name, take_text(play), chosen & 32 ? name : NULL);
 }
 
 static void

@@ -28,6 +28,7 @@ def packet_inputs():
         return packets.with_key(kind, 2, key, **kw)
     client = [packets.request(1, 1, 'b', 'x'),
               packets.request(1, 2, 'b', 'x', 'shared', timeout=60000, why='to be seen'),
+              packets.request(1, 3, 'b', 'x', command='rsync (pid 12)'),
               by_key(packets.ABORT, 2), by_key(packets.RELEASE, 1),
               by_key(packets.RELEASE, 9, flags=packets.NO_ANSWER),
               message(packets.SYNC, 3), message(packets.END, 4)]
@@ -44,7 +45,10 @@ def packet_inputs():
     for number, data in enumerate(client + service):
         yield f'message-{number}', data
     yield 'long', packets.request(
-        1, 2 ** 64 - 1, 'b' * 255, 'n' * 1024, options=packets.SIGNAL, why='w' * 256)
+        1, 2 ** 64 - 1, 'b' * 255, 'n' * 1024, options=packets.SIGNAL, why='w' * 256,
+        command='f' * 256)
+    yield 'empty-for', packets.request(1, 1, 'b', 'x', why='w\0')
+    yield 'two-zeros', packets.request(1, 1, 'b', 'x', why='w', command='f\0f')
     yield 'empty', b''
     yield 'half', one[:-3]
     yield 'size-0', bytes(16)
@@ -139,6 +143,9 @@ def state_inputs():
     yield 'bucket-of-nothing', 0, head() + three + request(1, 1, 'x', 1, bucket='')
     yield 'long', 0, head() + three + request(1, 1, 'n' * 1024, 1, 5, bucket='b' * 255,
                                               why='w' * 256)
+    yield 'for', ASKS, head() + three + request(1, 1, 'x', 1, 5, why='w\0rsync (pid 12)') + request(
+        1, 2, 'y', 2, 6, why='\0' + 'f' * 256) + request(2, 1, 'x', 3, why='w\0')
+    yield 'for-with-a-zero', 0, head() + three + request(1, 1, 'x', 1, 5, why='w\0f\0f')
     yield 'history', 0, head() + three + queue + record('e', 1, 1) + record('e', 2, 2) + request(
         2, 1, 'x', 3, 20) + record('e', 3, 1) + record('g', 3, 0) + record('l', 0, 77)
     yield 'ended-twice', 0, head() + three + queue + record('e', 1, 1) * 2

@@ -76,7 +76,7 @@ write_message(GByteArray *bytes, PacketKind kind)
 {
     switch (kind) {
     case PACKET_REQUEST:
-        packet_write_request(bytes, 1, 1, 0, LOCK_MODE_EXCLUSIVE, 0, "b", "x", NULL);
+        packet_write_request(bytes, 1, 1, 0, LOCK_MODE_EXCLUSIVE, 0, "b", "x", NULL, NULL);
         return TRUE;
     case PACKET_RELEASE:
     case PACKET_ABORT:
@@ -391,7 +391,8 @@ test_long_messages(void)
     for (guint i = 0; i < SENDERS_MAX; i++) {
         Sender *sender = add_sender();
 
-        packet_write_request(sender->packet, 1, 1, 0, LOCK_MODE_EXCLUSIVE, 0, "b", name, name);
+        packet_write_request(sender->packet, 1, 1, 0, LOCK_MODE_EXCLUSIVE, 0, "b", name, name,
+                             NULL);
         sender->n_messages = 1;
     }
     run->bytes_max = LONG_BYTES_MAX;

@@ -18,7 +18,7 @@ ADMIN = 'org.w3.WebLocks.Service'
 PROPERTIES = 'org.freedesktop.DBus.Properties'
 
 OPTION_TYPES = {'mode': 's', 'ifAvailable': 'b', 'steal': 'b', 'signal': 'b', 'timeout': 'u',
-                'why': 's', 'key': 't'}
+                'why': 's', 'for': 's', 'key': 't'}
 FILTER_TYPES = {'name': 's', 'prefix': 's', 'state': 's', 'clientId': 's', 'id': 't', 'after': 't',
                 'limit': 'u'}
 BREAK_TYPES = {'clientId': 's', 'id': 't'}

@@ -59,8 +59,11 @@ def message(kind, serial=0, fields=b'', flags=0):
     return struct.pack('=HHIQ', kind, flags, size, serial) + fields + bytes(-len(fields) % 8)
 
 
-def request(serial, key, bucket, name, mode='exclusive', options=0, timeout=0, why=''):
+def request(serial, key, bucket, name, mode='exclusive', options=0, timeout=0, why='', command=''):
+    """`command` is the option `for`."""
     bucket, name, why = bucket.encode(), name.encode(), why.encode()
+    if command:
+        why += b'\0' + command.encode()
     return message(REQUEST, serial, struct.pack('=QIBBHHHI', key, timeout, MODES.index(mode), options,
                                                 len(bucket), len(name), len(why), 0)
                    + bucket + name + why)
@@ -273,14 +276,15 @@ class LockSocket:
 
     def encode_request(self, name, bucket='default', key=None, mode='exclusive', timeout=0, why='',
                        **options):
-        """Returns (bytes, serial, key); options are ifAvailable, steal, signal."""
+        """Returns (bytes, serial, key); options are ifAvailable, steal, signal and `for`."""
+        command = options.pop('for', '')
         if key is None:
             self.key += 1
             key = self.key
         bits = sum({'ifAvailable': IF_AVAILABLE, 'steal': STEAL, 'signal': SIGNAL}[option]
                    for option, is_set in options.items() if is_set)
         serial = self.next_serial()
-        return request(serial, key, bucket, name, mode, bits, timeout, why), serial, key
+        return request(serial, key, bucket, name, mode, bits, timeout, why, command), serial, key
 
     def encode(self, kind, key=None):
         """Returns (bytes, serial) of any other call."""

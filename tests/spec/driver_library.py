@@ -197,6 +197,7 @@ class LibraryDriver:
         options.set_steal(by_steal or wanted.options.get('steal', False))
         options.set_timeout(wanted.options.get('timeout', 0) * TIMEOUT_FACTOR)
         options.set_why(wanted.options.get('why'))
+        options.set_command(wanted.options.get('for'))
         return options
 
     def request(self, letter, wanted, by_steal):

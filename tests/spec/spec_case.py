@@ -66,7 +66,7 @@ def _parse_wanted(words):
             wanted.options[word] = True
         elif word in ('timeout', 'key'):
             wanted.options[word] = int(words.pop(0))
-        elif word in ('mode', 'why'):
+        elif word in ('mode', 'why', 'for'):
             wanted.options[word] = _unescape(words.pop(0))
         elif word == 'bucket':
             wanted.bucket = _unescape(words.pop(0))

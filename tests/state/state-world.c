@@ -233,6 +233,8 @@ parse_options(char **words, LockOptions *options)
             options->key = g_ascii_strtoull(value, NULL, 10);
         else if (g_str_has_prefix(words[i], "why="))
             options->why = value;
+        else if (g_str_has_prefix(words[i], "for="))
+            options->command = value;
         else if (g_str_has_prefix(words[i], "bucket="))
             bucket = value;
         else
@@ -252,7 +254,7 @@ world_request(World *world, char letter, const char *name, const char *text)
     LockRequest *request = NULL;
     guint64 id;
 
-    state_reserve(world->state, lock_text_bytes(bucket, name, options.why));
+    state_reserve(world->state, lock_text_bytes(bucket, name, options.why, options.command));
     g_assert_cmpint(lock_manager_request(manager, agent, name, &options, &request), ==,
                     LOCK_RESULT_OK);
     id = request->id;
@@ -307,9 +309,9 @@ request_something(World *world, char letter, GRand *rand)
     static const char *const names[] = {"x", "y", ""};
     static const char *const options[] = {"",
                                           "shared",
-                                          "shared",
+                                          "shared why=w for=f",
                                           "steal",
-                                          "timeout=60000",
+                                          "timeout=60000 for=f",
                                           "bucket=other",
                                           "bucket=group:7",
                                           "shared bucket=group:7",
@@ -375,11 +377,12 @@ describe_request(const LockRequest *request, GString *text)
         text,
         "%" G_GUINT64_FORMAT " key %" G_GUINT64_FORMAT " %s/%s %s %s token %" G_GUINT64_FORMAT
         " sequence %" G_GUINT64_FORMAT " since %" G_GINT64_FORMAT " deadline %" G_GINT64_FORMAT
-        " why %s\n",
+        " why %s%s%s\n",
         request->id, request->key, request->queue->manager->bucket, request->queue->name,
         request->mode == LOCK_MODE_SHARED ? "shared" : "exclusive",
         request->state == LOCK_REQUEST_HELD ? "held" : "waiting", request->token, request->sequence,
-        request->since_us, request->deadline_ms, request->why != NULL ? request->why : "");
+        request->since_us, request->deadline_ms, request->why != NULL ? request->why : "",
+        request->command != NULL ? " for " : "", request->command != NULL ? request->command : "");
 }
 
 /* The names that the service restores for a sandboxed agent: those of its requests among the

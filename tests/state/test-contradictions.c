@@ -76,6 +76,8 @@ static const struct {
     {"request/bucket-not-utf-8", "request 1 2 y held 3 bucket=\xff"},
     {"request/surrogate", "request 1 2 \xed\xa0\x80 held 3"},
     {"request/overlong-nul", "request 1 2 y held 3 why=\xc0\x80"},
+    {"request/overlong-nul-in-for", "request 1 2 y held 3 why=w for=\xc0\x80"},
+    {"request/for-not-utf-8", "request 1 2 y held 3 for=\xff"},
     {"request/ended", "request 1 2 y held 3 state=2"},
     {"request/another-state", "request 1 2 y held 3 state=200"},
     {"request/another-mode", "request 1 2 y held 3 mode=2"},
@@ -149,6 +151,7 @@ put_request(GByteArray *frame, char **words)
         .since_us = (gint64)get_number(words, "since", 0),
         .deadline_ms = (gint64)get_number(words, "deadline", 0),
         .why = (char *)get_option(words, "why"),
+        .command = (char *)get_option(words, "for"),
         .agent = &agent,
         .queue = queue,
     };

@@ -52,7 +52,7 @@ do_something_if_there_is_room(World *world, GRand *rand, guint *n_refused)
     if (agent != NULL && g_rand_int_range(rand, 0, 3000) == 0) {
         world_terminate(world, letter);
     } else if ((request == NULL || grows) &&
-               has_room_for(world, lock_text_bytes(bucket, name, why), n_refused)) {
+               has_room_for(world, lock_text_bytes(bucket, name, why, NULL), n_refused)) {
         world_request(world, letter, name, options);
     } else if (request != NULL && request->state == LOCK_REQUEST_HELD) {
         world_release(world, letter, request->id);

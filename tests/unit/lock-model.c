@@ -204,7 +204,7 @@ check_limits(LockModel *model, guint agent, const ModelOptions *options)
             n_of_agent += lock_model_at(lists[l], i)->agent == agent;
     if (options->name_length > max[LIMIT_NAME_BYTES])
         return lock_result_limit(LIMIT_NAME_BYTES);
-    if (options->why_length > max[LIMIT_WHY_BYTES])
+    if (MAX(options->why_length, options->command_length) > max[LIMIT_WHY_BYTES])
         return lock_result_limit(LIMIT_WHY_BYTES);
     if (n_of_agent >= max[LIMIT_REQUESTS_PER_CLIENT])
         return lock_result_limit(LIMIT_REQUESTS_PER_CLIENT);

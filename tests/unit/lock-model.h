@@ -69,6 +69,7 @@ typedef struct {
     guint64 key;
     guint name_length;
     guint why_length;
+    guint command_length; /* of the option `for` */
     gboolean name_is_reserved;
 } ModelOptions;
 

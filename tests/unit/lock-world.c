@@ -92,6 +92,9 @@ get_options(const LockOperation *operation)
         .why = operation->other >= 250       ? "longer-than-8-bytes"
                : operation->other % 8u == 7u ? "why"
                                              : "",
+        .command = operation->other % 16u == 5u   ? "for"
+                   : operation->other % 64u == 9u ? "for longer than 8 bytes"
+                                                  : NULL,
     };
 
     if (way == 13)
@@ -115,6 +118,7 @@ do_request(World *world, guint slot, const LockOperation *operation)
         .timeout_ms = options.timeout_ms,
         .key = options.key,
         .why_length = (guint)strlen(options.why),
+        .command_length = options.command != NULL ? (guint)strlen(options.command) : 0,
     };
     LockManager *manager;
     LockRequest *request = NULL;
@@ -127,11 +131,11 @@ do_request(World *world, guint slot, const LockOperation *operation)
     model_options.name_is_reserved = lock_world_names[name][0] == '-';
     lock_world_describe(world,
                         "agent %u requests '%s' in bucket %u: %s ifAvailable %d steal %d signal %d "
-                        "timeout %u key %" G_GUINT64_FORMAT " why '%s'",
+                        "timeout %u key %" G_GUINT64_FORMAT " why '%s' for '%s'",
                         world->model_agent[slot], lock_world_names[name], place.bucket,
                         options.mode == LOCK_MODE_SHARED ? "S" : "X", options.if_available,
-                        options.steal, options.signal, options.timeout_ms, options.key,
-                        options.why);
+                        options.steal, options.signal, options.timeout_ms, options.key, options.why,
+                        options.command != NULL ? options.command : "");
 
     manager = get_manager(world, slot, place.bucket);
     actual = lock_manager_request(manager, world->agents[slot], lock_world_names[name], &options,
