@@ -109,6 +109,8 @@ add_members(Json *json, WebLocksLockInfo *info)
     json_number(json, "since", (guint64)web_locks_lock_info_get_since(info) / 1000);
     json_number(json, "pid", web_locks_lock_info_get_pid(info));
     json_string(json, "process", web_locks_lock_info_get_process(info));
+    json_string(json, "who", web_locks_lock_info_get_who(info));
+    json_number(json, "whoPid", web_locks_lock_info_get_who_pid(info));
     json_string(json, "application", web_locks_lock_info_get_application(info));
     json_number(json, "uid", web_locks_lock_info_get_uid(info));
     json_string(json, "host", host_of(info));
@@ -141,17 +143,6 @@ lock_output_snapshot(Json *json, WebLocksSnapshot *snapshot)
     add_list(json, "pending", web_locks_snapshot_get_pending(snapshot));
 }
 
-/* The application, the process, "host:" and the name of another host, or "". */
-static const char *
-program_of(WebLocksLockInfo *info)
-{
-    const char *application = web_locks_lock_info_get_application(info);
-
-    if (*host_of(info) != '\0')
-        return web_locks_lock_info_get_client_id(info);
-    return *application != '\0' ? application : web_locks_lock_info_get_process(info);
-}
-
 Table *
 lock_output_table(gboolean buckets, gboolean terminal)
 {
@@ -161,17 +152,35 @@ lock_output_table(gboolean buckets, gboolean terminal)
     return table;
 }
 
+/* The key in `clients` of what one client holds or requests of a name. */
+static char *
+get_use_key(const char *client_id, WebLocksLockInfo *info)
+{
+    return g_strconcat(client_id, " ", web_locks_lock_info_get_name(info), NULL);
+}
+
+static char *
+get_process(WebLocksLockInfo *info)
+{
+    return g_strdup_printf("%s(%u)", web_locks_lock_info_get_who(info),
+                           web_locks_lock_info_get_who_pid(info));
+}
+
 static void
 add_clients(GHashTable *clients, GListModel *list)
 {
     for (guint i = 0; i < g_list_model_get_n_items(list); i++) {
         g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(list, i);
         const char *id = web_locks_lock_info_get_client_id(info);
+        g_autofree char *use = get_use_key(id, info);
 
-        if (!g_hash_table_contains(clients, id) && *host_of(info) == '\0')
-            g_hash_table_insert(
-                clients, g_strdup(id),
-                g_strdup_printf("%s(%u)", program_of(info), web_locks_lock_info_get_pid(info)));
+        if (*host_of(info) != '\0')
+            continue;
+        if (!g_hash_table_contains(clients, id))
+            g_hash_table_insert(clients, g_strdup(id), get_process(info));
+        if (!g_hash_table_contains(clients, use))
+            g_hash_table_insert(clients, g_steal_pointer(&use),
+                                g_strdup(web_locks_lock_info_get_why(info)));
     }
 }
 
@@ -185,18 +194,23 @@ lock_output_clients(GListModel *held, GListModel *pending)
     return clients;
 }
 
-/* Returns an owned text. */
+/* Returns an owned text. Windows of one process are told apart by their purposes. */
 static char *
 list_blockers(WebLocksLockInfo *info, GHashTable *clients)
 {
     const char *const *ids = web_locks_lock_info_get_blocked_by(info);
+    g_autofree char *own = get_process(info);
     GString *text = g_string_new(NULL);
 
     for (; ids != NULL && *ids != NULL; ids++) {
         const char *client = g_hash_table_lookup(clients, *ids);
+        g_autofree char *use = get_use_key(*ids, info);
+        const char *why = g_strcmp0(client, own) == 0 ? g_hash_table_lookup(clients, use) : NULL;
 
         g_string_append_printf(text, "%s%s", text->len > 0 ? "," : "",
                                client != NULL ? client : *ids);
+        if (why != NULL && *why != '\0')
+            g_string_append_printf(text, ":%s", why);
     }
     return g_string_free(text, FALSE);
 }
@@ -213,9 +227,9 @@ lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, GHashT
     table_add(table, lock_output_mode(web_locks_lock_info_get_mode(info)));
     table_add(table, state_of(info));
     table_add(table, age);
-    table_add_optional(table, program_of(info));
+    table_add_optional(table, web_locks_lock_info_get_who(info));
     if (*host_of(info) == '\0')
-        table_add_number(table, web_locks_lock_info_get_pid(info));
+        table_add_number(table, web_locks_lock_info_get_who_pid(info));
     else
         table_add_optional(table, "");
     table_add_optional(table, blockers);
@@ -246,16 +260,15 @@ lock_output_bucket_members(Json *json, WebLocksManager *manager)
 char *
 lock_output_holder(WebLocksLockInfo *info, gboolean with_client)
 {
-    const char *program = program_of(info);
+    const char *who = web_locks_lock_info_get_who(info);
     const char *why = web_locks_lock_info_get_why(info);
     const char *client = with_client ? web_locks_lock_info_get_client_id(info) : "";
     g_autofree char *age = evidence_format_time((gint64)get_age(info) * 1000);
 
     if (*host_of(info) != '\0')
-        return g_strdup_printf(_("%s for %s"), program, age);
+        return g_strdup_printf(_("%s for %s"), who, age);
     /* Translators: for example "make (pid 123, :1.5) for 3 min: WHY". */
-    return g_strdup_printf(_("%s (pid %u%s%s) for %s%s%s"),
-                           *program != '\0' ? program : _("a process"),
-                           web_locks_lock_info_get_pid(info), with_client ? ", " : "", client, age,
-                           *why != '\0' ? ": " : "", why);
+    return g_strdup_printf(_("%s (pid %u%s%s) for %s%s%s"), *who != '\0' ? who : _("a process"),
+                           web_locks_lock_info_get_who_pid(info), with_client ? ", " : "", client,
+                           age, *why != '\0' ? ": " : "", why);
 }

@@ -23,8 +23,8 @@ Table *lock_output_table(gboolean buckets, gboolean terminal);
 /* Adds a row. `clients` is what lock_output_clients() returns. */
 void lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, GHashTable *clients);
 
-/* Returns an owned table of what a row shows for a client that another one waits for: its program
- * and process id, by client id. */
+/* Returns an owned table of what a row shows for a client that another one waits for: its name and
+ * process id, by client id; and its purpose, by client id and lock name. */
 GHashTable *lock_output_clients(GListModel *held, GListModel *pending);
 
 /* Returns an owned text for the bucket, where those of several principals are shown. It begins with

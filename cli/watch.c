@@ -116,10 +116,10 @@ on_quit(int signal, gpointer data)
 static void
 print_change(Watch *watch, const char *change, const char *state, WebLocksLockInfo *info)
 {
-    static const char *const headings[] = {"CHANGE", "STATE", "NAME", "MODE",
-                                           "CLIENT", "PID",   "WHY",  NULL};
+    static const char *const headings[] = {"CHANGE", "STATE", "NAME", "MODE", "CLIENT",
+                                           "WHO",    "PID",   "WHY",  NULL};
     static const char *const headings_all[] = {"CHANGE", "STATE", "BUCKET", "NAME", "MODE",
-                                               "CLIENT", "PID",   "WHY",    NULL};
+                                               "CLIENT", "WHO",   "PID",    "WHY",  NULL};
     g_autofree char *bucket = get_bucket(watch, info);
     g_autoptr(Table) table = NULL;
 
@@ -135,6 +135,7 @@ print_change(Watch *watch, const char *change, const char *state, WebLocksLockIn
         if (watch->target.all)
             lock_output_bucket_members(&json, web_locks_lock_info_get_manager(info));
         lock_output_identity(&json, info);
+        json_string(&json, "who", web_locks_lock_info_get_who(info));
         json_close(&json, '}');
         json_print(&json);
         return;
@@ -147,7 +148,8 @@ print_change(Watch *watch, const char *change, const char *state, WebLocksLockIn
     table_add(table, web_locks_lock_info_get_name(info));
     table_add(table, lock_output_mode(web_locks_lock_info_get_mode(info)));
     table_add(table, web_locks_lock_info_get_client_id(info));
-    table_add_number(table, web_locks_lock_info_get_pid(info));
+    table_add_optional(table, web_locks_lock_info_get_who(info));
+    table_add_number(table, web_locks_lock_info_get_who_pid(info));
     table_add(table, web_locks_lock_info_get_why(info));
     table_print(table);
 }

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "client-lib/who.h"
 #include "common/bus-names.h"
 #include "common/lock-mode.h"
 
@@ -31,6 +32,9 @@ struct _WebLocksLockInfo {
     gint64 since_us;
     guint pid;
     char *process;
+    char *command; /* the option `for` */
+    char *who;     /* NULL: nobody has asked for it yet */
+    guint who_pid; /* if `who` is known */
     char *application;
     guint uid;
     guint position;
@@ -58,6 +62,8 @@ enum {
     PROP_APPLICATION,
     PROP_UID,
     PROP_MANAGER,
+    PROP_WHO,
+    PROP_WHO_PID,
     N_PROPS,
 };
 static GParamSpec *properties[N_PROPS];
@@ -124,6 +130,7 @@ web_locks_lock_info_new_from_inspect(GVariant *entry)
         {"name", "s", &self->name},
         {"clientId", "s", &self->client_id},
         {"why", "s", &self->why},
+        {"for", "s", &self->command},
         {"process", "s", &self->process},
         {"app", "s", &self->application},
         {"blockedBy", "as", &self->blocked_by},
@@ -440,6 +447,56 @@ web_locks_lock_info_get_why(WebLocksLockInfo *self)
     return self->why;
 }
 
+static void
+find_who(WebLocksLockInfo *self)
+{
+    if (self->who == NULL)
+        self->who = who_get(self, self->command, &self->who_pid);
+}
+
+/**
+ * web_locks_lock_info_get_who:
+ * @self: a lock info
+ *
+ * Gets the name by which people know who holds the lock or waits for it: the command that runs
+ * under the lock, if the client has named one, as `weblocks run` does; the name of the application
+ * that its desktop entry has, or its id; the script that an interpreter runs; the process; or, if
+ * nothing is known of that, the bucket. Another host is `host:` and its name. Beside it,
+ * [property@WebLocks.LockInfo:why] tells several windows of one process apart.
+ *
+ * It is found out at the first call, from small files of `/proc` and the desktop entry, and then
+ * stays the same. It is no proof: processes choose their names and commands. Only inspecting
+ * returns enough for it.
+ *
+ * Returns: (transfer none): the name; that of a query is [property@WebLocks.LockInfo:client-id]
+ * Since: 0.1
+ */
+const char *
+web_locks_lock_info_get_who(WebLocksLockInfo *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), NULL);
+    find_who(self);
+    return self->who;
+}
+
+/**
+ * web_locks_lock_info_get_who_pid:
+ * @self: a lock info
+ *
+ * Gets the process that [property@WebLocks.LockInfo:who] names: of the command that runs under the
+ * lock, or of the client.
+ *
+ * Returns: the process id; 0 if it is not known
+ * Since: 0.1
+ */
+guint
+web_locks_lock_info_get_who_pid(WebLocksLockInfo *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), 0);
+    find_who(self);
+    return self->who_pid;
+}
+
 /**
  * web_locks_lock_info_get_pid:
  * @self: a lock info
@@ -558,6 +615,12 @@ web_locks_lock_info_get_property(GObject *object, guint id, GValue *value, GPara
     case PROP_MANAGER:
         g_value_set_object(value, self->manager);
         break;
+    case PROP_WHO:
+        g_value_set_string(value, web_locks_lock_info_get_who(self));
+        break;
+    case PROP_WHO_PID:
+        g_value_set_uint(value, web_locks_lock_info_get_who_pid(self));
+        break;
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
     }
@@ -573,6 +636,8 @@ web_locks_lock_info_finalize(GObject *object)
     g_free(self->client_id);
     g_free(self->why);
     g_free(self->process);
+    g_free(self->command);
+    g_free(self->who);
     g_free(self->application);
     g_strfreev(self->blocked_by);
     G_OBJECT_CLASS(web_locks_lock_info_parent_class)->finalize(object);
@@ -712,6 +777,22 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      */
     properties[PROP_MANAGER] =
         g_param_spec_object("manager", NULL, NULL, WEB_LOCKS_TYPE_MANAGER, flags);
+    /**
+     * WebLocksLockInfo:who:
+     *
+     * The name by which people know its client: a command, an application, a script or a process.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_WHO] = g_param_spec_string("who", NULL, NULL, NULL, flags);
+    /**
+     * WebLocksLockInfo:who-pid:
+     *
+     * The process that [property@WebLocks.LockInfo:who] names; 0 if it is not known.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_WHO_PID] = g_param_spec_uint("who-pid", NULL, NULL, 0, G_MAXUINT, 0, flags);
     g_object_class_install_properties(object_class, N_PROPS, properties);
 }
 
@@ -722,6 +803,7 @@ web_locks_lock_info_init(WebLocksLockInfo *self)
     self->client_id = g_strdup("");
     self->why = g_strdup("");
     self->process = g_strdup("");
+    self->command = g_strdup("");
     self->application = g_strdup("");
     self->blocked_by = g_new0(char *, 1);
     self->uid = G_MAXUINT;

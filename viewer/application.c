@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/program-name.h"
+
 struct _ViewerApplication {
     GObject parent_instance;
     char *key; /* in `applications` */
@@ -25,76 +27,12 @@ static GHashTable *applications;
 
 /* ---- recognition */
 
-/* Decodes the \xNN by which systemd escapes what is not valid in a unit's name. */
-static char *
-unescape_unit(const char *part, gsize length)
-{
-    GString *plain = g_string_new(NULL);
-
-    for (gsize i = 0; i < length; i++) {
-        if (i + 3 < length && part[i] == '\\' && part[i + 1] == 'x' &&
-            g_ascii_isxdigit(part[i + 2]) && g_ascii_isxdigit(part[i + 3])) {
-            g_string_append_c(plain, (char)(g_ascii_xdigit_value(part[i + 2]) * 16 +
-                                            g_ascii_xdigit_value(part[i + 3])));
-            i += 3;
-        } else {
-            g_string_append_c(plain, part[i]);
-        }
-    }
-    return g_string_free(plain, FALSE);
-}
-
 static GDesktopAppInfo *
 find_desktop_entry(const char *id)
 {
     g_autofree char *file = g_strconcat(id, ".desktop", NULL);
 
     return g_desktop_app_info_new(file);
-}
-
-/* The application id in the name of a systemd unit that a desktop has started, as desktops agreed:
- * app[-LAUNCHER]-ID-RANDOM.scope, app[-LAUNCHER]-ID@RANDOM.service or app[-LAUNCHER]-ID.service.
- * Returns: (nullable): NULL if the unit is not one of these */
-static char *
-get_id_of_unit(const char *unit)
-{
-    const char *start = unit + strlen("app-");
-    const char *end = strrchr(unit, '.');
-    const char *dash;
-    gboolean is_scope;
-
-    if (!g_str_has_prefix(unit, "app-") || end == NULL)
-        return NULL;
-    is_scope = g_str_equal(end, ".scope");
-    if (!is_scope && !g_str_equal(end, ".service"))
-        return NULL;
-    if (is_scope)
-        end = g_strrstr_len(start, end - start, "-");
-    else if (memchr(start, '@', (gsize)(end - start)) != NULL)
-        end = memchr(start, '@', (gsize)(end - start));
-    if (end == NULL)
-        return NULL;
-    dash = g_strrstr_len(start, end - start, "-");
-    if (dash != NULL)
-        start = dash + 1;
-    return end > start ? unescape_unit(start, (gsize)(end - start)) : NULL;
-}
-
-/* The id of the desktop application that a process belongs to, by its cgroup; or NULL. */
-static char *
-read_application_id(guint pid)
-{
-    g_autofree char *file = g_strdup_printf("/proc/%u/cgroup", pid);
-    g_autofree char *text = NULL;
-    g_auto(GStrv) parts = NULL;
-    char *id = NULL;
-
-    if (pid == 0 || !g_file_get_contents(file, &text, NULL, NULL))
-        return NULL;
-    parts = g_strsplit_set(text, "/\n", -1);
-    for (guint i = g_strv_length(parts); i-- > 0 && id == NULL;)
-        id = get_id_of_unit(parts[i]);
-    return id;
 }
 
 static char *
@@ -118,21 +56,6 @@ build_detail(WebLocksLockInfo *info)
     return g_strdup_printf(is_sandboxed ? _("Sandboxed, of user %s") : _("Of user %s"), user);
 }
 
-/* What is not in a desktop entry. */
-static char *
-build_name(WebLocksLockInfo *info)
-{
-    const char *sandboxed = web_locks_lock_info_get_application(info);
-    const char *process = web_locks_lock_info_get_process(info);
-
-    if (*sandboxed != '\0')
-        return g_strdup(sandboxed);
-    if (*process != '\0')
-        return g_strdup(process);
-    /* Translators: a process whose name is not known; %u is its process id. */
-    return g_strdup_printf(_("Process %u"), web_locks_lock_info_get_pid(info));
-}
-
 static ViewerApplication *
 viewer_application_new(WebLocksLockInfo *info, const char *key, GDesktopAppInfo *entry)
 {
@@ -140,12 +63,9 @@ viewer_application_new(WebLocksLockInfo *info, const char *key, GDesktopAppInfo 
 
     self->key = g_strdup(key);
     self->detail = build_detail(info);
-    if (entry != NULL) {
-        self->name = g_strdup(g_app_info_get_display_name(G_APP_INFO(entry)));
+    self->name = g_strdup(web_locks_lock_info_get_who(info));
+    if (entry != NULL)
         g_set_object(&self->icon, g_app_info_get_icon(G_APP_INFO(entry)));
-    } else {
-        self->name = build_name(info);
-    }
     if (self->icon == NULL)
         self->icon = g_themed_icon_new("application-x-executable");
     g_hash_table_insert(applications, self->key, self);
@@ -172,41 +92,44 @@ find(const char *key)
     return known != NULL ? g_object_ref(known) : NULL;
 }
 
-/* An application in a sandbox, or one with a desktop entry; otherwise NULL: a terminal or a service
- * manager gives its own unit's name to what it starts. The entry is only read for the first lock.
- */
+/* An application in a sandbox, or one that is known by the name in its desktop entry; otherwise
+ * NULL: a terminal or a service manager gives its own unit's name to what it starts. The entry is
+ * only read for the first lock. */
 static ViewerApplication *
 find_by_id(WebLocksLockInfo *info)
 {
     const char *sandboxed = web_locks_lock_info_get_application(info);
     const gboolean is_sandboxed = *sandboxed != '\0';
-    g_autofree char *id =
-        is_sandboxed ? g_strdup(sandboxed) : read_application_id(web_locks_lock_info_get_pid(info));
+    const char *who = web_locks_lock_info_get_who(info);
+    g_autofree char *id = is_sandboxed
+                              ? g_strdup(sandboxed)
+                              : program_name_get_application_id(web_locks_lock_info_get_pid(info));
     g_autoptr(GDesktopAppInfo) entry = NULL;
     g_autofree char *key = NULL;
-    ViewerApplication *known;
+    g_autoptr(ViewerApplication) known = NULL;
 
     if (id == NULL)
         return NULL;
     key = build_key(info, is_sandboxed ? "sandbox" : "desktop", id);
     known = find(key);
     if (known != NULL)
-        return known;
+        return g_str_equal(known->name, who) ? g_steal_pointer(&known) : NULL;
     entry = find_desktop_entry(id);
-    return entry != NULL || is_sandboxed ? viewer_application_new(info, key, entry) : NULL;
+    if (!is_sandboxed &&
+        (entry == NULL || !g_str_equal(g_app_info_get_name(G_APP_INFO(entry)), who)))
+        return NULL;
+    return viewer_application_new(info, key, entry);
 }
 
 ViewerApplication *
 viewer_application_of(WebLocksLockInfo *info)
 {
-    const char *process = web_locks_lock_info_get_process(info);
     ViewerApplication *self = find_by_id(info);
     g_autofree char *key = NULL;
 
     if (self != NULL)
         return self;
-    key = *process != '\0' ? build_key(info, "process", process)
-                           : build_key(info, "client", web_locks_lock_info_get_client_id(info));
+    key = build_key(info, "process", web_locks_lock_info_get_who(info));
     self = find(key);
     return self != NULL ? self : viewer_application_new(info, key, NULL);
 }

@@ -38,18 +38,27 @@ viewer_describe_age(WebLocksLockInfo *info)
 char *
 viewer_describe_pid(WebLocksLockInfo *info)
 {
-    return g_strdup_printf(_("Process %u"), web_locks_lock_info_get_pid(info));
+    return g_strdup_printf(_("Process %u"), web_locks_lock_info_get_who_pid(info));
+}
+
+/* That of a command is not the client's. */
+const char *
+viewer_get_process(WebLocksLockInfo *info)
+{
+    const char *process = web_locks_lock_info_get_process(info);
+
+    if (*process == '\0' ||
+        web_locks_lock_info_get_pid(info) != web_locks_lock_info_get_who_pid(info))
+        return web_locks_lock_info_get_who(info);
+    return process;
 }
 
 char *
 viewer_describe_process(WebLocksLockInfo *info)
 {
-    const char *process = web_locks_lock_info_get_process(info);
-
-    if (*process == '\0')
-        return viewer_describe_pid(info);
     /* Translators: the name of a process, and its process id. */
-    return g_strdup_printf(_("%s (process %u)"), process, web_locks_lock_info_get_pid(info));
+    return g_strdup_printf(_("%s (process %u)"), viewer_get_process(info),
+                           web_locks_lock_info_get_who_pid(info));
 }
 
 char *

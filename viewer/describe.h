@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Texts of the window about a lock or request. They are translated, and owned by the caller. */
+/* Texts of the window about a lock or request. Those that are not constant are translated, and
+ * owned by the caller. */
 
 #pragma once
 
@@ -13,6 +14,8 @@ char *viewer_describe_state(WebLocksLockInfo *info);
 char *viewer_describe_age(WebLocksLockInfo *info);
 /* "Process 12". */
 char *viewer_describe_pid(WebLocksLockInfo *info);
+/* The name of the process, which the info or a constant owns. */
+const char *viewer_get_process(WebLocksLockInfo *info);
 /* Process name and id: "rsync (process 12)". */
 char *viewer_describe_process(WebLocksLockInfo *info);
 /* The command that ends the held lock: "weblocks break --bucket …". */

@@ -23,6 +23,19 @@ struct _ViewerEntryRow {
 
 G_DEFINE_FINAL_TYPE(ViewerEntryRow, viewer_entry_row, ADW_TYPE_ACTION_ROW)
 
+/* Another window of the process of this request is told apart by its purpose. */
+static const char *
+get_name_beside(ViewerEntry *other, ViewerEntry *entry)
+{
+    WebLocksLockInfo *info = viewer_entry_get_info(other);
+    const char *why = web_locks_lock_info_get_why(info);
+
+    return *why != '\0' && web_locks_lock_info_get_who_pid(info) ==
+                               web_locks_lock_info_get_who_pid(viewer_entry_get_info(entry))
+               ? why
+               : viewer_application_get_name(viewer_entry_get_application(other));
+}
+
 /* The applications whose clients block this request: of the same lock, so they are in its lists. */
 static char *
 describe_blockers(ViewerEntry *entry)
@@ -36,7 +49,7 @@ describe_blockers(ViewerEntry *entry)
     for (guint list = 0; list < G_N_ELEMENTS(lists); list++) {
         for (guint i = 0; i < g_list_model_get_n_items(lists[list]); i++) {
             g_autoptr(ViewerEntry) other = g_list_model_get_item(lists[list], i);
-            const char *name = viewer_application_get_name(viewer_entry_get_application(other));
+            const char *name = get_name_beside(other, entry);
 
             if (other != entry &&
                 g_strv_contains(ids,
@@ -67,7 +80,7 @@ describe_details(ViewerEntry *entry)
     WebLocksLockInfo *info = viewer_entry_get_info(entry);
     ViewerApplication *application = viewer_entry_get_application(entry);
     g_autofree char *process =
-        g_str_equal(web_locks_lock_info_get_process(info), viewer_application_get_name(application))
+        g_str_equal(viewer_get_process(info), viewer_application_get_name(application))
             ? viewer_describe_pid(info)
             : viewer_describe_process(info);
     GString *text = g_string_new(process);

@@ -255,13 +255,14 @@ gboolean
 viewer_entry_matches(ViewerEntry *self, const char *words)
 {
     g_autofree char *pid = g_strdup_printf("%u", web_locks_lock_info_get_pid(self->info));
+    g_autofree char *who_pid = g_strdup_printf("%u", web_locks_lock_info_get_who_pid(self->info));
 
     return *words == '\0' || contains(self->resource->name, words) ||
            contains(self->resource->title, words) || contains(self->resource->place, words) ||
            contains(viewer_application_get_name(self->application), words) ||
            contains(web_locks_lock_info_get_process(self->info), words) ||
            contains(web_locks_manager_get_bucket(self->resource->manager), words) ||
-           g_str_equal(pid, words);
+           g_str_equal(pid, words) || g_str_equal(who_pid, words);
 }
 
 static void

@@ -44,7 +44,7 @@ viewer_event_describe(ViewerEvent *self)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     return g_strdup_printf(sentence, viewer_application_get_name(self->application),
-                           web_locks_lock_info_get_pid(self->info));
+                           web_locks_lock_info_get_who_pid(self->info));
 #pragma GCC diagnostic pop
 }
 

@@ -133,14 +133,9 @@ reach(Search *self, WebLocksLockInfo *info, guint before)
 static char *
 describe_client(WebLocksLockInfo *info)
 {
-    const char *application = web_locks_lock_info_get_application(info);
-    const char *program =
-        *application != '\0' ? application : web_locks_lock_info_get_process(info);
-
-    if (*program == '\0')
-        program = web_locks_lock_info_get_client_id(info);
     /* Translators: the name of a process, and its process id. */
-    return g_strdup_printf(_("%s (process %u)"), program, web_locks_lock_info_get_pid(info));
+    return g_strdup_printf(_("%s (process %u)"), web_locks_lock_info_get_who(info),
+                           web_locks_lock_info_get_who_pid(info));
 }
 
 /* The clients from the first step to `last`, each of which waits for the next one. */

@@ -28,6 +28,10 @@ guint64 web_locks_lock_info_get_token(WebLocksLockInfo *self);
 WEB_LOCKS_PUBLIC
 const char *web_locks_lock_info_get_why(WebLocksLockInfo *self);
 WEB_LOCKS_PUBLIC
+const char *web_locks_lock_info_get_who(WebLocksLockInfo *self);
+WEB_LOCKS_PUBLIC
+guint web_locks_lock_info_get_who_pid(WebLocksLockInfo *self);
+WEB_LOCKS_PUBLIC
 guint web_locks_lock_info_get_pid(WebLocksLockInfo *self);
 WEB_LOCKS_PUBLIC
 const char *web_locks_lock_info_get_process(WebLocksLockInfo *self);

@@ -9,6 +9,7 @@ import re
 import secrets
 import signal
 import subprocess
+import sys
 import time
 import unicodedata
 
@@ -25,6 +26,8 @@ PLAIN = ('', 'x', 'a b', 'Ä', 'ß→∀', '漢字', '👍', 'e\u0301')
 
 
 PID = str(os.getpid())
+# The script that this interpreter runs.
+WHO = os.path.basename(sys.argv[0])
 
 
 def is_safe(text):
@@ -172,7 +175,8 @@ class List(ShowTestCase):
 
 class Details(ShowTestCase):
     KEYS = ['name', 'mode', 'clientId', 'state', 'id', 'token', 'age', 'since', 'pid', 'process',
-            'application', 'uid', 'host', 'why', 'position', 'blockedBy', 'evidence', 'evidenceText']
+            'who', 'whoPid', 'application', 'uid', 'host', 'why', 'position', 'blockedBy', 'evidence',
+            'evidenceText']
 
     def test_json(self):
         before = time.time()
@@ -209,15 +213,32 @@ class Details(ShowTestCase):
     def test_plain(self):
         self.a.request('x', self.bucket, why='two words')
         self.b.request('x', self.bucket)
-        with open('/proc/self/comm', encoding='utf-8') as file:
-            comm = file.read().rstrip('\n')
         pid = str(os.getpid())
         rows = self.rows('list')
         for row in rows:
             self.assertRegex(row.pop(3), r'^\d+s$')
         self.assertEqual(rows, [
-            ['x', 'exclusive', 'held', comm, pid, '', '', 'two words'],
-            ['x', 'exclusive', 'pending', comm, pid, f'{comm}({pid})', '', '']])
+            ['x', 'exclusive', 'held', WHO, pid, '', '', 'two words'],
+            ['x', 'exclusive', 'pending', WHO, pid, f'{WHO}({pid}):two words', '', '']])
+
+    def test_command(self):
+        """What a lock is for is shown in place of the client, with its own process id."""
+        self.a.request('x', self.bucket, why='nightly', **{'for': 'rsync (pid 12)'})
+        self.b.request('x', self.bucket, **{'for': 'backup.py (pid 13)'})
+        self.assertEqual([(row[4:7], row[8]) for row in self.rows('list')],
+                         [(['rsync', '12', ''], 'nightly'), (['backup.py', '13', 'rsync(12)'], '')])
+        held, = self.json('list')['held']
+        self.assertEqual((held['who'], held['whoPid'], held['pid']), ('rsync', 12, os.getpid()))
+        done = self.weblocks('run', '-vn', '-b', self.bucket, 'x', 'true')
+        self.assertRegex(done.stderr, r"'x' is held by rsync \(pid 12, :1\.\d+\) for \d+ s: nightly\n")
+
+    def test_windows_of_one_process(self):
+        """One agent, as that of all windows of an application: their purposes tell them apart."""
+        self.a.request('x', self.bucket, why='left window')
+        self.a.request('x', self.bucket, why='right window')
+        self.assertEqual([row[4:7] + row[8:] for row in self.rows('list')],
+                         [[WHO, PID, '', 'left window'],
+                          [WHO, PID, f'{WHO}({PID}):left window', 'right window']])
 
     def test_table(self):
         self.a.request('x', self.bucket, why='two words')
@@ -288,8 +309,7 @@ class Evidence(ShowTestCase):
         self.a.request('y', other)
         self.b.request('x', self.bucket)
         self.assertEqual([row[-2] for row in self.rows('list')], ['', ''])
-        with open('/proc/self/comm', encoding='utf-8') as file:
-            process = f'{file.read().rstrip()} (process {PID})'
+        process = f'{WHO} (process {PID})'
         rows = [line.split('\t') for line in self.check(0, 'list', '--all').splitlines()]
         self.assertEqual([row[-2] for row in rows if row[0] in (self.bucket, other)],
                          [f'Waiting for each other: {process}, {process}.', ''] * 2)
@@ -335,7 +355,7 @@ class Watch(ShowTestCase):
 
     def change(self, change, state, name, client, mode='exclusive'):
         return {'change': change, 'state': state, 'name': name, 'mode': mode,
-                'clientId': client.name}
+                'clientId': client.name, 'who': WHO}
 
     def test_json_lines(self):
         self.a.request('there', self.bucket, mode='shared')
@@ -368,7 +388,7 @@ class Watch(ShowTestCase):
             line = job.line()
             self.assertTrue(is_safe(line.replace('\t', '')), line)
             self.assertEqual([unescape(cell) for cell in line.split('\t')],
-                             ['added', 'held', name, 'exclusive', self.a.name, PID, name[:9]])
+                             ['added', 'held', name, 'exclusive', self.a.name, WHO, PID, name[:9]])
             self.a.release(id_, self.bucket)
             self.assertTrue(job.line().startswith('removed\theld\t'))
 
@@ -393,13 +413,13 @@ class Watch(ShowTestCase):
         job, lines = self.job('watch', '--all', '--json'), self.job('watch', '--all')
         self.assertEqual(self.changes_here(job, 1, buckets),
                          [self.change_in(self.bucket, 'added', 'held', 'x', self.a)])
-        while lines.line() != f'added\theld\t{self.bucket}\tx\texclusive\t{self.a.name}\t{PID}\t':
+        while lines.line() != f'added\theld\t{self.bucket}\tx\texclusive\t{self.a.name}\t{WHO}\t{PID}\t':
             pass
         id_, _ = self.a.request('x', later)
         self.assertEqual(self.changes_here(job, 1, buckets),
                          [self.change_in(later, 'added', 'held', 'x', self.a)])
         self.assertEqual([unescape(cell) for cell in lines.line().split('\t')],
-                         ['added', 'held', later, 'x', 'exclusive', self.a.name, PID, ''])
+                         ['added', 'held', later, 'x', 'exclusive', self.a.name, WHO, PID, ''])
         self.b.request('x', later)
         self.assertEqual(self.changes_here(job, 1, buckets),
                          [self.change_in(later, 'added', 'pending', 'x', self.b)])
@@ -466,7 +486,7 @@ class Watch(ShowTestCase):
     def test_lines_on_a_terminal(self):
         self.a.request('x\x1b[5m', self.bucket)
         terminal = self.terminal('watch', '-b', self.bucket)
-        terminal.wait_for(f'added\theld\tx\\u{{1b}}[5m\texclusive\t{self.a.name}\t{PID}\t')
+        terminal.wait_for(f'added\theld\tx\\u{{1b}}[5m\texclusive\t{self.a.name}\t{WHO}\t{PID}\t')
         terminal.press(b'\x03')
         self.assertEqual(terminal.wait(), 130)
         self.assertNotIn('\x1b', terminal.text)
@@ -476,13 +496,11 @@ class Watch(ShowTestCase):
         terminal.wait_for(f'{self.bucket}: 0 held, 0 pending')
         id_, _ = self.a.request('x\x1b[5m', self.bucket, why='reading')
         terminal.wait_for(': 1 held, 0 pending')
-        with open('/proc/self/comm', encoding='utf-8') as file:
-            holder = file.read().rstrip('\n')
-        row = rf'x\\u{{1b}}\[5m  exclusive  held   \ds   {holder}'
+        row = rf'x\\u{{1b}}\[5m  exclusive  held   \ds   {WHO}'
         wait_for(lambda: re.search(row, terminal.read()), what='the holder')
         self.b.request('x\x1b[5m', self.bucket, why='writing')
         terminal.wait_for(': 1 held, 1 pending')
-        terminal.wait_for(f'  {PID}  {holder}({PID})')
+        terminal.wait_for(f'  {PID}  {WHO}({PID}):reading')
         # The ages are updated without events.
         wait_for(lambda: len(set(re.findall(r'held +(\d+)s', terminal.read()))) > 1,
                  what='two ages')

@@ -5,6 +5,7 @@
 
 import os
 import re
+import sys
 
 from cli import CliTestCase
 from harness import main, wait_for
@@ -16,8 +17,7 @@ class WaitingLine(CliTestCase):
         self.name = self.unique()
         self.holder = self.client()
         self.lock, _ = self.holder.request(self.name, why='nightly copy')
-        with open('/proc/self/comm', encoding='utf-8') as file:
-            self.shown_holder = f'{file.read().rstrip()} (pid {os.getpid()})'
+        self.shown_holder = f'{os.path.basename(sys.argv[0])} (pid {os.getpid()})'
 
     def waiting(self, *options, name=None, **more):
         terminal = self.terminal('run', *options, name or self.name, 'echo', 'ran', **more)

@@ -32,7 +32,7 @@ test_inspect_all(void)
 {
     g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
     g_autoptr(WebLocksOptions) options =
-        g_object_new(WEB_LOCKS_TYPE_OPTIONS, "why", "to print", NULL);
+        g_object_new(WEB_LOCKS_TYPE_OPTIONS, "why", "to print", "command", "lp (pid 12)", NULL);
     g_autoptr(GError) error = NULL;
     g_autoptr(WebLocksLock) a = web_locks_manager_request_sync(one, "a", options, NULL, &error);
     g_autoptr(WebLocksLock) other = test_lock(one, "other");
@@ -57,6 +57,8 @@ test_inspect_all(void)
     g_assert_cmpstr(web_locks_lock_info_get_why(held), ==, "to print");
     g_assert_cmpuint(web_locks_lock_info_get_pid(held), ==, (guint)getpid());
     g_assert_cmpstr(web_locks_lock_info_get_process(held), !=, "");
+    g_assert_cmpstr(web_locks_lock_info_get_who(held), ==, "lp");
+    g_assert_cmpuint(web_locks_lock_info_get_who_pid(held), ==, 12);
     g_assert_cmpuint(web_locks_lock_info_get_position(held), ==, 0);
     g_assert_cmpint(g_get_real_time() - web_locks_lock_info_get_since(held), <,
                     60 * G_TIME_SPAN_SECOND);
@@ -64,6 +66,9 @@ test_inspect_all(void)
     g_assert_cmpuint(web_locks_lock_info_get_token(pending), ==, 0);
     g_assert_cmpuint(web_locks_lock_info_get_position(pending), ==, 1);
     g_assert_cmpstr(web_locks_lock_info_get_why(pending), ==, "");
+    g_assert_cmpstr(web_locks_lock_info_get_who(pending), ==,
+                    web_locks_lock_info_get_process(pending));
+    g_assert_cmpuint(web_locks_lock_info_get_who_pid(pending), ==, (guint)getpid());
     g_assert_nonnull(web_locks_lock_info_get_blocked_by(pending));
     g_assert_cmpstr(web_locks_lock_info_get_blocked_by(pending)[0], ==, test_client_id(one));
     g_assert_null(web_locks_lock_info_get_blocked_by(pending)[1]);

@@ -10,6 +10,7 @@ import pathlib
 import shlex
 import signal
 import subprocess
+import sys
 
 from buses import NOBODY, Bus, can_be_others, end, environment
 from harness import Client, RawClient, Service, main
@@ -18,6 +19,8 @@ from sandboxcase import APP, Sandboxes
 from viewer import SYSTEM, ViewerTestCase
 
 NO_LOCKS = 'No Locks'
+# The scripts that this process runs, and another client.
+WHO, OTHER = os.path.basename(sys.argv[0]), 'lineclient.py'
 
 
 class List(ViewerTestCase):
@@ -27,15 +30,13 @@ class List(ViewerTestCase):
         name = self.unique()
         holder, waiter = self.process_client(), self.client()
         holder.request(name, why='nightly copy')
-        viewer.wait_rows(['python3', '1 lock or request'],
-                         [name, 'nightly copy · default', 'Held'])
+        held = [OTHER, '1 lock or request'], [name, 'nightly copy · default', 'Held']
+        viewer.wait_rows(*held)
         waiter.request(name, mode='shared')
-        viewer.wait_rows(['python3', '2 locks and requests'],
-                         [name, 'nightly copy · default', 'Held'],
-                         ['1. python3', 'Waiting, shared'],
-                         [name, 'default', 'Waiting, shared'])
+        viewer.wait_rows(*held, [f'1. {WHO}', 'Waiting, shared'],
+                         [WHO, '1 lock or request'], [name, 'default', 'Waiting, shared'])
         holder.kill()
-        viewer.wait_rows(['python3', '1 lock or request'], [name, 'default', 'Held, shared'])
+        viewer.wait_rows([WHO, '1 lock or request'], [name, 'default', 'Held, shared'])
         waiter.close()
         viewer.wait_text(NO_LOCKS)
 
@@ -46,17 +47,17 @@ class List(ViewerTestCase):
             holder.request(name)
         waiter.request(one)
         viewer = self.open()
-        held = [[one, 'default', 'Held'], ['1. python3', 'Waiting'], [other, 'default', 'Held']]
-        viewer.wait_rows(['python3', '3 locks and requests'], *held[:2],
+        held = [[one, 'default', 'Held'], [f'1. {WHO}', 'Waiting'], [other, 'default', 'Held']]
+        viewer.wait_rows([WHO, '3 locks and requests'], *held[:2],
                          [one, 'default', 'Waiting'], held[2])
         viewer.press('Held')
-        viewer.wait_rows(['python3', '2 locks and requests'], *held)
+        viewer.wait_rows([WHO, '2 locks and requests'], *held)
         viewer.press('Waiting')
-        viewer.wait_rows(['python3', '1 lock or request'], [one, 'default', 'Waiting'])
+        viewer.wait_rows([WHO, '1 lock or request'], [one, 'default', 'Waiting'])
         viewer.press('All')
         viewer.search()
         viewer.type('other')
-        viewer.wait_rows(['python3', '1 lock or request'], held[2])
+        viewer.wait_rows([WHO, '1 lock or request'], held[2])
         viewer.type('x')
         viewer.wait_text('No Results')
 
@@ -69,7 +70,7 @@ class Lock(ViewerTestCase):
         waiting_id, _held = waiter.request(name, why='is next')
         viewer = self.open()
         viewer.open_item(name)
-        viewer.wait_text('Held by', 'is next', 'Waits for: python3')
+        viewer.wait_text('Held by', 'is next', f'Waits for: {WHO}')
         viewer.press('End this Lock…')
         viewer.wait_text(f'End the Lock “{name}”?')
         viewer.press('Cancel')
@@ -80,7 +81,7 @@ class Lock(ViewerTestCase):
         holder.wait_released(held_id, 'stolen')
         waiter.wait_granted(waiting_id)
         viewer.wait_text('Nobody waits for it.',
-                         f'python3 (process {os.getpid()}) no longer has the lock')
+                         f'{WHO} (process {os.getpid()}) no longer has the lock')
 
     def test_of_a_document(self):
         """It is shown, and found, by the file's name."""
@@ -90,11 +91,11 @@ class Lock(ViewerTestCase):
         client.request('sha256:00', bucket='documents')
         viewer = self.open()
         roof = ['plans of the roof.odt', 'editing · /srv/house', 'Held']
-        viewer.wait_rows(['python3', '2 locks and requests'], roof,
+        viewer.wait_rows([WHO, '2 locks and requests'], roof,
                          ['sha256:00', 'documents', 'Held'])
         viewer.search()
         viewer.type('the roof')
-        viewer.wait_rows(['python3', '1 lock or request'], roof)
+        viewer.wait_rows([WHO, '1 lock or request'], roof)
         viewer.open_item('plans of the roof.odt')
         viewer.wait_text('/srv/house')
 
@@ -105,12 +106,34 @@ class Lock(ViewerTestCase):
         held_id, _ = holder.request('x', bucket=bucket)
         viewer = self.open()
         place = f'private session {hashlib.sha256(bucket.encode()).hexdigest()[:8]}'
-        viewer.wait_rows(['python3', '1 lock or request'], ['x', place, 'Held'])
+        viewer.wait_rows([WHO, '1 lock or request'], ['x', place, 'Held'])
         viewer.open_item('x')
         viewer.wait_text(place)
         viewer.press('End this Lock…')
         viewer.press('End Lock')
         holder.wait_released(held_id, 'stolen')
+
+
+class Names(ViewerTestCase):
+    """What people know: a command, and the purposes of several windows of one process."""
+
+    def test_command(self):
+        name, other, client = self.unique(), self.unique('other'), self.client()
+        client.request(name, why='nightly', **{'for': 'rsync (pid 12)'})
+        client.request(other, **{'for': 'tar (pid 13)'})
+        viewer = self.open()
+        viewer.wait_rows(['rsync', '1 lock or request'], [name, 'nightly · default', 'Held'],
+                         ['tar', '1 lock or request'], [other, 'default', 'Held'])
+        viewer.open_item(name)
+        viewer.wait_text('rsync', 'nightly\nProcess 12 · Token')
+
+    def test_windows_of_one_process(self):
+        name, client = self.unique(), self.client()
+        client.request(name, why='left window')
+        client.request(name, why='right window')
+        viewer = self.open()
+        viewer.open_item(name)
+        viewer.wait_text('Waits for: left window')
 
 
 class Evidence(ViewerTestCase):
@@ -121,17 +144,16 @@ class Evidence(ViewerTestCase):
         holder.request(name)
         waiter.request(name)
         viewer = self.open()
-        others = [['1. python3', 'Waiting'], [name, 'default', 'Waiting']]
-        viewer.wait_rows(['python3', '2 locks and requests'], [name, 'default', 'Held'], *others)
+        others = [[f'1. {WHO}', 'Waiting'], [WHO, '1 lock or request'], [name, 'default', 'Waiting']]
+        viewer.wait_rows([OTHER, '1 lock or request'], [name, 'default', 'Held'], *others)
         viewer.open_item(name)
         os.kill(holder.pid, signal.SIGSTOP)
         self.addCleanup(os.kill, holder.pid, signal.SIGCONT)
         stopped = 'The process is stopped.'
-        viewer.wait_rows(['python3', '2 locks and requests'], [name, 'default', stopped, 'Held'],
-                         *others)
-        viewer.wait_text(f'{stopped}\nProcess {holder.pid}', f'{name}, Held, default, {stopped}')
+        viewer.wait_rows([OTHER, '1 lock or request'], [name, 'default', stopped, 'Held'], *others)
+        viewer.wait_text(f'{stopped}\npython3 (process {holder.pid})', f'{name}, Held, default, {stopped}')
         os.kill(holder.pid, signal.SIGCONT)
-        viewer.wait_rows(['python3', '2 locks and requests'], [name, 'default', 'Held'], *others)
+        viewer.wait_rows([OTHER, '1 lock or request'], [name, 'default', 'Held'], *others)
 
     def test_two_wait_for_each_other(self):
         one, other = self.client(), self.client()
@@ -141,11 +163,11 @@ class Evidence(ViewerTestCase):
         one.request(y)
         other.request(x)
         viewer = self.open()
-        process = f'python3 (process {os.getpid()})'
+        process = f'{WHO} (process {os.getpid()})'
         text = f'Waiting for each other: {process}, {process}.'
         rows = [row for name in (x, y) for row in (
-            [name, 'default', text, 'Held'], ['1. python3', 'Waiting'], [name, 'default', 'Waiting'])]
-        viewer.wait_rows(['python3', '4 locks and requests'], *rows)
+            [name, 'default', text, 'Held'], [f'1. {WHO}', 'Waiting'], [name, 'default', 'Waiting'])]
+        viewer.wait_rows([WHO, '4 locks and requests'], *rows)
 
 
 class BusesCase(ViewerTestCase):
@@ -202,13 +224,13 @@ class Buses(BusesCase):
         name = self.unique()
         self.client().request(name)
         viewer = self.open()
-        own_rows = ['python3', '1 lock or request'], [name, 'default', 'Held']
+        own_rows = [WHO, '1 lock or request'], [name, 'default', 'Held']
         viewer.wait_rows(*own_rows)
         viewer.wait_for(lambda: viewer.find('tab', 'System'), 'page of the system bus')
         viewer.key('alt+2')
         holder = self.on_system_bus()
         lock, _held = holder.request('updates', why='new packages')
-        viewer.wait_rows(['python3', '1 lock or request'],
+        viewer.wait_rows([WHO, '1 lock or request'],
                          ['updates', 'new packages · default', 'Held'], bus=SYSTEM)
         viewer.wait_rows(*own_rows)
         viewer.open_item('updates')
@@ -289,12 +311,12 @@ class Pages(ViewerTestCase):
         client = self.client()
         name = self.unique()
         client.request(name)
-        viewer.wait_rows(['python3', '1 lock or request'], [name, 'default', 'Held'])
+        viewer.wait_rows([WHO, '1 lock or request'], [name, 'default', 'Held'])
         service.end()
         viewer.wait_text('The lock service has stopped. Locks will appear again when it is back.')
         service = self.start_service()
-        # After a restart the service only has the pid of the process.
-        viewer.wait_rows([f'Process {os.getpid()}', '1 lock or request'], [name, 'default', 'Held'])
+        # After a restart the service only has the pid of the process, which began before the lock.
+        viewer.wait_rows([WHO, '1 lock or request'], [name, 'default', 'Held'])
         viewer.wait_no_text('The lock service has stopped. Locks will appear again when it is back.')
         client.close()
         self.bus.kill()

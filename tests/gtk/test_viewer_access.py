@@ -7,6 +7,7 @@ import gettext
 import os
 import signal
 import subprocess
+import sys
 import unittest
 
 from accessibility import STATE_EXPANDED
@@ -20,6 +21,8 @@ FRAME = 1  # of GTK around the contents of a window
 # direction: there is no other setting.
 LOCALE = '/usr/lib/locale/C.utf8'
 HEBREW = '/usr/share/locale/he/LC_MESSAGES/gtk40.mo'
+# The script that this process runs.
+WHO = os.path.basename(sys.argv[0])
 
 
 class Keyboard(ViewerTestCase):
@@ -33,7 +36,7 @@ class Keyboard(ViewerTestCase):
         seen = viewer.walk_by_tab('Search') + viewer.walk_by_tab('Search')
         self.assertEqual(set(seen), {
             'Search', 'Session', 'System', 'Main Menu', 'All', 'Held', 'Waiting',
-            'python3, 1 lock or request', f'{name}, Held, testing · default'})
+            f'{WHO}, 1 lock or request', f'{name}, Held, testing · default'})
         viewer.open_item(name)
         # The page that opens moves the focus too: each step after that is a Tab.
         viewer.walk_by_tab('Back')
@@ -64,10 +67,10 @@ class Keyboard(ViewerTestCase):
         self.client().request(self.unique())
         viewer = self.open()
         viewer.wait_for(lambda: len(viewer.rows()) == 2, 'rows')
-        viewer.walk_by_tab('python3, ')
+        viewer.walk_by_tab(f'{WHO}, ')
         self.assertTrue(viewer.items()[0].has_state(STATE_EXPANDED))
         viewer.key('Return')
-        viewer.wait_rows(['python3', '1 lock or request'])
+        viewer.wait_rows([WHO, '1 lock or request'])
         viewer.wait_for(lambda: not viewer.items()[0].has_state(STATE_EXPANDED), 'folded state')
 
 

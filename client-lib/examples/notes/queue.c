@@ -3,7 +3,6 @@
 
 #include "queue.h"
 
-#include <gio/gdesktopappinfo.h>
 #include <glib/gi18n.h>
 
 /* GTK's list models can use the lists of a monitor directly. */
@@ -17,19 +16,9 @@ notes_queue_new(WebLocksMonitor *monitor)
     return G_LIST_MODEL(gtk_flatten_list_model_new(G_LIST_MODEL(lists)));
 }
 
-/* A sandboxed application has an id, any other process only the name of its program. */
 char *
 notes_describe(WebLocksLockInfo *info)
 {
-    const char *id = web_locks_lock_info_get_application(info);
-    g_autofree char *desktop_id = g_strconcat(id, ".desktop", NULL);
-    g_autoptr(GDesktopAppInfo) application =
-        *id != '\0' ? g_desktop_app_info_new(desktop_id) : NULL;
-    const char *name = id;
-
-    if (application != NULL)
-        name = g_app_info_get_display_name(G_APP_INFO(application));
-    else if (*id == '\0')
-        name = web_locks_lock_info_get_process(info);
-    return g_strdup_printf(_("%s (pid %u)"), name, web_locks_lock_info_get_pid(info));
+    return g_strdup_printf(_("%s (pid %u)"), web_locks_lock_info_get_who(info),
+                           web_locks_lock_info_get_who_pid(info));
 }

@@ -329,6 +329,8 @@ class LockInfo(WebLocks.LockInfo):
     why = attribute('why')
     pid = attribute('pid')
     process = attribute('process')
+    who = attribute('who')
+    who_pid = attribute('who_pid')
     since = attribute('since')
     position = attribute('position')
     blocked_by = attribute('blocked_by')

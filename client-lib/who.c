@@ -1,0 +1,187 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/who.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client-lib/lock-info-private.h"
+#include "common/boot-time.h"
+#include "common/program-name.h"
+
+/* Longer than a line of stat, and than most command lines up to the script. */
+#define FILE_BYTES 2048
+/* The numbers of fields behind the state, in stat. */
+#define FIELD_TERMINAL 4
+#define FIELD_START    19
+
+/* "rsync (pid 123)": the process id is of the process that runs under the lock. Otherwise the text
+ * is a name. */
+static char *
+split_command(const char *command, guint *out_pid)
+{
+    const char *found = g_strrstr(command, WHO_COMMAND_PID);
+    const char *digits = found + strlen(WHO_COMMAND_PID);
+    g_autofree char *number = NULL;
+    guint64 pid;
+
+    if (found == NULL || found == command || !g_str_has_suffix(digits, ")"))
+        return g_strdup(command);
+    number = g_strndup(digits, strlen(digits) - 1);
+    if (!g_ascii_string_to_unsigned(number, 10, 1, G_MAXINT32, &pid, NULL))
+        return g_strdup(command);
+    *out_pid = (guint)pid;
+    return g_strndup(command, (gsize)(found - command));
+}
+
+/* ---- the process, whose directory in /proc refers to it alone */
+
+typedef struct {
+    char *name; /* as the process chooses it; owned */
+    gboolean has_terminal;
+    gint64 start_us; /* by boot_time_get_us(), at the latest a clock tick before */
+} Stat;
+
+/* Returns how many bytes were read, behind which there is a NUL. */
+static gsize
+read_file(int directory, const char *file, char buffer[FILE_BYTES])
+{
+    int fd = openat(directory, file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    ssize_t n = -1;
+
+    if (fd >= 0) {
+        do
+            n = read(fd, buffer, FILE_BYTES - 1);
+        while (n < 0 && errno == EINTR);
+        close(fd);
+    }
+    buffer[MAX(n, 0)] = '\0';
+    return (gsize)MAX(n, 0);
+}
+
+static const char *
+skip_fields(const char *text, guint n)
+{
+    for (; n > 0 && text != NULL; n--) {
+        text = strchr(text, ' ');
+        if (text != NULL)
+            text++;
+    }
+    return text;
+}
+
+/* Parses "PID (NAME) STATE ...". The name may contain spaces and parentheses. */
+static gboolean
+read_stat(int directory, Stat *out)
+{
+    const guint64 rate = (guint64)MAX(sysconf(_SC_CLK_TCK), 1);
+    char text[FILE_BYTES];
+    const char *begin, *end, *terminal, *start;
+    guint64 ticks;
+
+    read_file(directory, "stat", text);
+    begin = strchr(text, '(');
+    end = strrchr(text, ')');
+    if (begin == NULL || end == NULL || end < begin || end[1] != ' ')
+        return FALSE;
+    terminal = skip_fields(end + 2, FIELD_TERMINAL);
+    start = skip_fields(end + 2, FIELD_START);
+    if (start == NULL)
+        return FALSE;
+    ticks = g_ascii_strtoull(start, NULL, 10);
+    out->name = g_strchomp(g_strndup(begin + 1, (gsize)(end - begin - 1)));
+    out->has_terminal = g_ascii_strtoll(terminal, NULL, 10) != 0;
+    out->start_us = (gint64)(ticks / rate * G_USEC_PER_SEC + ticks % rate * G_USEC_PER_SEC / rate);
+    return TRUE;
+}
+
+/* Returns a descriptor for the directory of the process, owned by the caller; -1 if it can't be
+ * seen. A pid may have been given to another process, or be of another namespace: then it
+ * has started later than the lock, or has another name. */
+static int
+open_process(WebLocksLockInfo *info, Stat *out_stat)
+{
+    const guint pid = web_locks_lock_info_get_pid(info);
+    const char *process = web_locks_lock_info_get_process(info);
+    const gint64 age_us = g_get_real_time() - web_locks_lock_info_get_since(info);
+    g_autofree char *path = g_strdup_printf("/proc/%u", pid);
+    int directory = pid > 0 ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+    if (directory < 0)
+        return -1;
+    if (read_stat(directory, out_stat) && out_stat->start_us <= boot_time_get_us() - age_us &&
+        (*process == '\0' || g_str_equal(process, out_stat->name)))
+        return directory;
+    g_clear_pointer(&out_stat->name, g_free);
+    close(directory);
+    return -1;
+}
+
+/* Returns an owned name, or NULL. */
+static char *
+read_script(int directory)
+{
+    char line[FILE_BYTES];
+    const gsize size = read_file(directory, "cmdline", line);
+    g_autoptr(GPtrArray) words = g_ptr_array_new();
+
+    for (gsize at = 0; at < size; at += strlen(line + at) + 1)
+        g_ptr_array_add(words, line + at);
+    g_ptr_array_add(words, NULL);
+    return program_name_of_script((const char *const *)words->pdata);
+}
+
+/* A process on a terminal is a command, and not the application that shows the terminal, whose
+ * cgroup it may be in. */
+static char *
+look_at_process(WebLocksLockInfo *info)
+{
+    Stat stat = {NULL};
+    int directory = open_process(info, &stat);
+    char *who = NULL;
+
+    if (directory < 0)
+        return NULL;
+    if (!stat.has_terminal) {
+        g_autofree char *id = program_name_get_application_id(web_locks_lock_info_get_pid(info));
+
+        who = id != NULL ? program_name_of_application(id) : NULL;
+    }
+    if (who == NULL)
+        who = read_script(directory);
+    if (who == NULL)
+        who = g_utf8_make_valid(stat.name, -1);
+    g_free(stat.name);
+    close(directory);
+    return who;
+}
+
+char *
+who_get(WebLocksLockInfo *info, const char *command, guint *out_pid)
+{
+    const char *application = web_locks_lock_info_get_application(info);
+    const char *process = web_locks_lock_info_get_process(info);
+    WebLocksManager *manager = web_locks_lock_info_get_manager(info);
+    char *who;
+
+    *out_pid = web_locks_lock_info_get_pid(info);
+    if (web_locks_lock_info_is_of_another_host(info))
+        return g_strdup(web_locks_lock_info_get_client_id(info));
+    /* What is in a sandbox can't pass for something else, and its process ids are its own. */
+    if (*application != '\0') {
+        who = program_name_of_application(application);
+        return who != NULL ? who : g_strdup(application);
+    }
+    if (*command != '\0')
+        return split_command(command, out_pid);
+    who = look_at_process(info);
+    if (who != NULL)
+        return who;
+    if (*process == '\0')
+        process = manager != NULL ? web_locks_manager_get_bucket(manager)
+                                  : web_locks_lock_info_get_client_id(info);
+    return g_strdup(process);
+}
