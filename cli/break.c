@@ -5,6 +5,7 @@
  * of another user. */
 
 #include <glib/gi18n.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -18,17 +19,35 @@ typedef struct {
     Target target;
     const char *name;
     const char *application; /* NULL: none */
-    const char *user;        /* NULL: the caller */
-    guint uid;               /* only if `user` */
     const char *client;      /* NULL: all clients */
+    guint uid;
+    gboolean has_uid; /* it was given */
 } Break;
+
+/* As in chown(1), a name that consists of digits is a name if there is such a user. */
+static gboolean
+take_user(const char *value, gpointer into, GError **error)
+{
+    const struct passwd *user = getpwnam(value);
+    Break *self = into;
+    guint64 uid;
+
+    if (user != NULL) {
+        uid = user->pw_uid;
+    } else if (!g_ascii_string_to_unsigned(value, 10, 0, G_MAXUINT32 - 1, &uid, NULL)) {
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                    _("'%s' is neither a user nor a user id"), value);
+        return FALSE;
+    }
+    self->uid = (guint)uid;
+    self->has_uid = TRUE;
+    return TRUE;
+}
 
 static gboolean
 is_wanted(const Break *self, WebLocksManager *manager)
 {
-    guint uid = self->user != NULL ? self->uid : getuid();
-
-    return web_locks_manager_get_uid(manager) == uid &&
+    return web_locks_manager_get_uid(manager) == self->uid &&
            g_strcmp0(web_locks_manager_get_application(manager), self->application) == 0 &&
            g_str_equal(web_locks_manager_get_bucket(manager), self->target.bucket);
 }
@@ -40,7 +59,7 @@ find_manager(const Break *self, GError **error)
     g_autoptr(WebLocksAgent) agent = NULL;
     g_autoptr(GPtrArray) managers = NULL;
 
-    if (self->application == NULL && self->user == NULL)
+    if (self->application == NULL && !self->has_uid)
         return target_get_manager(&self->target, error);
     agent = target_connect(&self->target, error);
     if (agent != NULL)
@@ -112,18 +131,18 @@ break_locks(const Break *self)
 int
 command_break(const Command *command, int argc, char **argv)
 {
-    Break self = {.target = TARGET_DEFAULT};
-    const Option options[] = {
-        {"app", 0, "APP", N_("The locks of this sandboxed application"), option_text,
-         &self.application},
-        {"user", 0, "UID", N_("The locks of this user; for root only"), option_text, &self.user},
-        {"client", 0, "CLIENT", N_("Only locks of the client with this id"), option_text,
-         &self.client},
-        target_bucket_option(&self.target),
-        target_group_option(&self.target),
-        target_system_option(&self.target),
-        {NULL}};
-    guint64 uid = 0;
+    Break self = {.target = TARGET_DEFAULT, .uid = getuid()};
+    const Option options[] = {{"app", 0, "APP", N_("The locks of this sandboxed application"),
+                               option_text, &self.application},
+                              {"uid", 0, "USER",
+                               N_("The locks of this user, by name or id; for root only"),
+                               take_user, &self},
+                              {"client", 0, "CLIENT", N_("Only locks of the client with this id"),
+                               option_text, &self.client},
+                              target_bucket_option(&self.target),
+                              target_group_option(&self.target),
+                              target_system_option(&self.target),
+                              {NULL}};
     int status;
 
     if (!options_parse(command, options, &argc, &argv, &status))
@@ -131,9 +150,5 @@ command_break(const Command *command, int argc, char **argv)
     self.name = options_get_lock_name(command, argc, argv, &status);
     if (self.name == NULL)
         return status;
-    if (self.user != NULL &&
-        !g_ascii_string_to_unsigned(self.user, 10, 0, G_MAXUINT32 - 1, &uid, NULL))
-        return options_complain(command, _("'%s' is not a user id"), self.user);
-    self.uid = (guint)uid;
     return break_locks(&self);
 }

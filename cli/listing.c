@@ -137,6 +137,17 @@ add_rows(const Listing *listing, Table *table, WebLocksManager *manager, WebLock
         lock_output_row(table, bucket, rows->pdata[i], clients);
 }
 
+/* For a script that asks for one name. */
+static Status
+get_status(const Listing *listing, GPtrArray *snapshots)
+{
+    guint n_held = 0;
+
+    for (guint i = 0; i < snapshots->len; i++)
+        n_held += g_list_model_get_n_items(web_locks_snapshot_get_held(snapshots->pdata[i]));
+    return listing->name == NULL || n_held > 0 ? STATUS_OK : STATUS_CONFLICT;
+}
+
 static int
 print_listing(const Listing *listing)
 {
@@ -159,7 +170,9 @@ print_listing(const Listing *listing)
         table_print(table);
     }
     flush_output(&status);
-    return status;
+    if (status == STATUS_OK)
+        status = get_status(listing, snapshots);
+    return (int)status;
 }
 
 int

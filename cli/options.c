@@ -43,22 +43,40 @@ option_text(const char *value, gpointer into, GError **error)
     return TRUE;
 }
 
+/* Returns how many seconds a unit has, which is none for seconds; 0: there is no such unit. */
+static double
+get_unit(const char *unit)
+{
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"", 1},   {"s", 1},    {"ms", 0.001}, {"min", 60},
+                 {"m", 60}, {"h", 3600}, {"d", 86400}};
+
+    for (guint i = 0; i < G_N_ELEMENTS(units); i++)
+        if (strcmp(units[i].name, unit) == 0)
+            return units[i].seconds;
+    return 0;
+}
+
 /* Accepts a decimal number, with a point in every locale, but not the other formats of strtod():
  * signs, hexadecimal, "inf". A number that is too large for a double becomes infinity. */
 gboolean
-option_seconds(const char *value, gpointer into, GError **error)
+option_time(const char *value, gpointer into, GError **error)
 {
     char *end = NULL;
-    double seconds = 0;
+    double seconds = 0, unit = 0;
 
     if (g_ascii_isdigit(value[0]) || (value[0] == '.' && g_ascii_isdigit(value[1])))
         seconds = g_ascii_strtod(value, &end);
-    if (end == NULL || *end != '\0' || strpbrk(value, "xX") != NULL) {
+    if (end != NULL && strpbrk(value, "xX") == NULL)
+        unit = get_unit(end);
+    if (unit <= 0) {
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                    _("'%s' is not a valid number of seconds"), value);
+                    _("'%s' is not a valid time, such as 90, 90s, 1.5min or 2h"), value);
         return FALSE;
     }
-    *(double *)into = seconds;
+    *(double *)into = seconds * unit;
     return TRUE;
 }
 

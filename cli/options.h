@@ -42,8 +42,8 @@ gboolean options_get_optional_name(
     const Command *command, int argc, char **argv, const char **out_name, int *out_status);
 
 /* Functions for Option.take; the comment is the type of what `into` points to. */
-gboolean option_set(const char *value, gpointer into, GError **error);     /* gboolean */
-gboolean option_unset(const char *value, gpointer into, GError **error);   /* gboolean */
-gboolean option_text(const char *value, gpointer into, GError **error);    /* const char *, UTF-8 */
-gboolean option_seconds(const char *value, gpointer into, GError **error); /* double, >= 0 */
-gboolean option_status(const char *value, gpointer into, GError **error);  /* int, 0 to 255 */
+gboolean option_set(const char *value, gpointer into, GError **error);    /* gboolean */
+gboolean option_unset(const char *value, gpointer into, GError **error);  /* gboolean */
+gboolean option_text(const char *value, gpointer into, GError **error);   /* const char *, UTF-8 */
+gboolean option_time(const char *value, gpointer into, GError **error);   /* double: s, >= 0 */
+gboolean option_status(const char *value, gpointer into, GError **error); /* int, 0 to 255 */

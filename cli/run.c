@@ -353,9 +353,9 @@ command_run(const Command *command, int argc, char **argv)
                           {"on-loss", 0, "kill|ignore",
                            N_("What happens to the command if the lock is lost (default: kill)"),
                            option_on_loss, &options->ignore_loss},
-                          {"grace", 0, "SECONDS",
+                          {"grace", 0, "TIME",
                            N_("Time between SIGTERM and SIGKILL after a loss (default: 5)"),
-                           option_seconds, &run.grace},
+                           option_time, &run.grace},
                           {NULL}};
     g_autofree Option *table = holder_options_table(options, own);
     g_autofree char *why = NULL;

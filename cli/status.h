@@ -12,7 +12,7 @@
 
 typedef enum {
     STATUS_OK = 0,
-    STATUS_CONFLICT = 1,     /* `run`, `hold`: not granted in time; `break`, `steal`: not held */
+    STATUS_CONFLICT = 1,     /* `run`, `hold`: not granted in time; the others: not held */
     STATUS_USAGE = 64,       /* invalid command line or lock name */
     STATUS_NO_FILE = 66,     /* the file of --also-flock could not be opened */
     STATUS_UNAVAILABLE = 69, /* no bus or no service, or a limit of the service was reached */

@@ -74,7 +74,7 @@ viewer_build_break_command(WebLocksLockInfo *info, GBusType bus_type)
     if (bus_type == G_BUS_TYPE_SYSTEM)
         g_string_append(command, " --system");
     if (uid != getuid())
-        g_string_append_printf(command, " --user %u", uid);
+        g_string_append_printf(command, " --uid %u", uid);
     if (application != NULL && *application != '\0')
         g_string_append_printf(command, " --app %s", application);
     g_string_append_printf(command, " --bucket %s --client %s -- %s", bucket,

@@ -50,7 +50,7 @@ _weblocks_look_back() {
         ((++index))
         ;;
       --wait | --timeout | --connect-timeout | --conflict-exit-code | --why | --on-loss | --grace | --command | --also-flock | \
-        --app | --user | --client)
+        --app | --uid | --client)
         ((++index))
         ;;
       --*) ;;
@@ -74,7 +74,7 @@ _weblocks_options() {
     hold) echo --stdin "$lock" ;;
     list) echo --all --json --bucket= --group= --system --help ;;
     watch) echo --all --json --table --bucket= --group= --system --help ;;
-    break) echo --app= --user= --client= --bucket= --group= --system --help ;;
+    break) echo --app= --uid= --client= --bucket= --group= --system --help ;;
     steal) echo --why= --bucket= --group= --system --help ;;
     cluster) echo --json --metrics= --help ;;
     help) echo --help ;;
@@ -100,7 +100,8 @@ _weblocks_value() {
     --group) mapfile -t COMPREPLY < <(compgen -g -- "$cur") ;;
     --on-loss) _weblocks_words 'kill ignore' ;;
     --also-flock | --metrics) _filedir ;;
-    -w | -E | -c | --wait | --timeout | --connect-timeout | --conflict-exit-code | --why | --grace | --command | --app | --user | \
+    --uid) mapfile -t COMPREPLY < <(compgen -u -- "$cur") ;;
+    -w | -E | -c | --wait | --timeout | --connect-timeout | --conflict-exit-code | --why | --grace | --command | --app | \
       --client) ;;
     *) return 1 ;;
   esac

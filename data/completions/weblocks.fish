@@ -20,7 +20,7 @@ function __weblocks_words
                 set index (math $index + 1)
                 break
             case --wait --timeout --connect-timeout --conflict-exit-code --why --on-loss --grace --command --also-flock \
-                    --bucket --app --user --client
+                    --bucket --app --uid --client
                 set index (math $index + 2)
             case '--*'
                 set index (math $index + 1)
@@ -128,7 +128,7 @@ __weblocks_option 'list watch' -s a -l all -d 'All buckets that you may look at'
 __weblocks_option 'list watch cluster' -s j -l json -d 'Print JSON'
 __weblocks_option watch -s t -l table -d 'Show a table that is updated'
 __weblocks_option break -l app -x -d 'Sandboxed application'
-__weblocks_option break -l user -x -d 'User id'
+__weblocks_option break -l uid -x -a '(__fish_complete_users)' -d 'User'
 __weblocks_option break -l client -x -d 'Client id'
 __weblocks_option cluster -l metrics -r -F -d 'Write metrics for Prometheus to this file instead'
 functions -e __weblocks_option

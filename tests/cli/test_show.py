@@ -5,6 +5,7 @@
 
 import json
 import os
+import pwd
 import re
 import secrets
 import signal
@@ -206,9 +207,28 @@ class Details(ShowTestCase):
     def test_one_name(self):
         for name in ('x', 'xy', ''):
             self.a.request(name, self.bucket)
-        for name in ('x', '', 'none'):
+        for name in ('x', ''):
             self.assertEqual([entry['name'] for entry in self.json('list', name)['held']],
-                             [name] if name != 'none' else [])
+                             [name])
+        self.assertEqual(self.check(1, 'list', 'none', '-b', self.bucket), '')
+
+    def test_status_for_scripts(self):
+        """0: somebody holds it. In every format, and in all buckets."""
+        id_, _ = self.a.request('x', self.bucket)
+        self.b.request('x', self.bucket)
+        for options in (('-b', self.bucket), ('-b', self.bucket, '--json'), ('--all',), ('--all', '--json')):
+            self.check(0, 'list', *options)
+            self.check(0, 'list', 'x', *options)
+            self.check(1, 'list', 'y', *options)
+        self.b.close()
+        self.a.release(id_, self.bucket)
+        for options in (('-b', self.bucket), ('--all', '--json')):
+            self.check(0, 'list', *options)
+            self.check(1, 'list', 'x', *options)
+        with open('/dev/full', 'w', encoding='ascii') as full:
+            done = subprocess.run([environment('WEBLOCKS_CLI'), 'list', '--json', 'x'], env=self.env(), stdout=full,
+                                  stderr=subprocess.DEVNULL, check=False)
+        self.assertEqual(done.returncode, 74)
 
     def test_plain(self):
         self.a.request('x', self.bucket, why='two words')
@@ -627,7 +647,7 @@ class Break(ShowTestCase):
         self.broken(1, '--client', self.a.name, 'x')
 
     def test_not_held(self):
-        for more in ((), ('--app', 'org.example.None'), ('--user', '12345')):
+        for more in ((), ('--app', 'org.example.None'), ('--uid', '12345')):
             done = self.weblocks('break', '-b', self.bucket, *more, 'x')
             self.assertEqual((done.returncode, done.stdout, done.stderr),
                              (1, '', "weblocks: the lock 'x' is not held\n"))
@@ -649,10 +669,11 @@ class Break(ShowTestCase):
         self.assertEqual([(each['uid'], each['application'], each['bucket'],
                            each['held'][0]['why']) for each in everything],
                          [(0, '', self.bucket, ''), (65534, '', self.bucket, 'other')])
-        self.broken(0, '--user', '65534', 'x')
-        self.assertEqual(other_user.query(self.bucket), ([], []))
+        for user in (pwd.getpwuid(65534).pw_name, '65534'):
+            self.broken(0, '--uid', user, 'x')
+            self.assertEqual(other_user.query(self.bucket), ([], []))
+            other_user.request('x', self.bucket)
         self.assertEqual(len(self.a.query(self.bucket)[0]), 1)
-        
 
 class PrivateSession(ShowTestCase):
     """Commands have no request in the session: they see it, and end its locks, by its public name."""

@@ -57,10 +57,10 @@ class UsageErrors(CliTestCase):
 
     def test_values(self):
         for option in ('-w', '--timeout', '--grace'):
-            for value in ('', 'x', '-1', '1s', '1,5', '0x10', 'nan', 'inf', '+1', ' 1', '1 ', '.',
-                          '1e', '--'):
+            for value in ('', 'x', '-1', '1S', '1,5', '0x10', 'nan', 'inf', '+1', ' 1', '1 ', '.', '1e', '--', 's',
+                          '1 s', '1ss', '1mins', '1min30s', '0x1d', '-1s'):
                 self.check_usage_error('run', option, value, 'x', 'true',
-                                       expected='number of seconds')
+                                       expected='valid time, such as 90, 90s')
         for value in ('', 'x', '-1', '256', '1.0', '99999999999999999999', '0x1', ' 1'):
             self.check_usage_error('run', '-E', value, 'x', 'true', expected='0 to 255')
         for value in ('', 'Kill', 'kill ', 'stop'):
@@ -74,7 +74,8 @@ class UsageErrors(CliTestCase):
                      ('hold',), ('hold', 'x', 'y'), ('hold', b'\xff'),
                      ('cluster', '--metrics'), ('cluster', 'x'), ('cluster', 'status', 'x'),
                      ('run', 'x', '-c', 'true', 'more'), ('run', '-c', 'true', 'x', 'more'),
-                     ('run', '-c', 'true'), ('run', 'x', '-c'), ('break', '--user', 'root', 'x'), ('break', '--user', '4294967295', 'x')):
+                     ('run', '-c', 'true'), ('run', 'x', '-c'), ('break', '--uid', 'no such user', 'x'),
+                     ('break', '--uid', '4294967295', 'x'), ('break', '--user', '0', 'x')):
             self.check_usage_error(*line)
 
     def test_connect_timeout(self):

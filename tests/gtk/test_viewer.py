@@ -249,7 +249,7 @@ class Buses(BusesCase):
         viewer.wait_for(lambda: any('Of user nobody' in row for row in viewer.rows(SYSTEM)),
                         'lock of nobody')
         viewer.open_item('others')
-        self.assertIn(f' --user {NOBODY} ', self.run_copied_command(viewer))
+        self.assertIn(f' --uid {NOBODY} ', self.run_copied_command(viewer))
         viewer.wait_rows(bus=SYSTEM)
 
 
