@@ -27,19 +27,23 @@ from markdown.treeprocessors import Treeprocessor
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
 
-# What the navigation has: heading -> (page, label). The guides come from their folder.
+# What the navigation has: heading -> (page, label). The guides come from their index, in its order.
+GUIDES = 'docs/guides/README.md'
 NAVIGATION = {
     'Start': [
         ('README.md', 'WebLocks for D-Bus'),
         ('NEWS.md', 'News'),
     ],
-    'Guides': [],
+    'Guides': [
+        (GUIDES, 'All guides'),
+    ],
     'Reference': [
         ('library/index.html', 'C library'),
         ('client-lib/gjs/README.md', 'JavaScript'),
         ('client-lib/python/README.md', 'Python'),
         ('reference/index.html', 'D-Bus interface'),
         ('docs/contract.md', 'Details of the D-Bus interface'),
+        ('docs/standard.md', 'The standard, sentence by sentence'),
         ('docs/clients.md', 'Clients on plain D-Bus'),
         ('docs/socket-protocol.md', 'Protocol of the lock socket'),
         ('docs/flatpak.md', 'In a Flatpak'),
@@ -109,12 +113,14 @@ class Site:
         self.build = build
         self.directory = directory
         self.navigation = {heading: list(pages) for heading, pages in NAVIGATION.items()}
-        for path in sorted(glob('docs/guides/*.md', root_dir=SOURCE)):
+        for name in re.findall(r'\]\(([\w-]+\.md)\)', read(os.path.join(SOURCE, GUIDES))):
+            path = os.path.join(os.path.dirname(GUIDES), name)
             title = re.search(r'^# (.*)$', read(os.path.join(SOURCE, path)), re.MULTILINE)[1]
             self.navigation['Guides'].append((path, title))
         self.pages = [page for pages in self.navigation.values() for page, _label in pages
                       if page.endswith('.md')]
-        missing = set(glob('docs/*.md', root_dir=SOURCE)) - set(self.pages)
+        missing = {page for folder in ('docs', 'docs/guides') for page in glob(f'{folder}/*.md', root_dir=SOURCE)}
+        missing -= set(self.pages)
         if missing:
             raise SystemExit(f'make_site: not in NAVIGATION: {sorted(missing)}')
         self.template = read(os.path.join(HERE, 'page.html'))

@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from glob import glob
 
 from buses import environment
@@ -37,8 +38,8 @@ COMPILED = {
 # The installation directory according to the guides.
 JS_INSTALLED = 'file:///usr/share/weblocks-1/gjs/'
 SERVICES_INSTALLED = '/usr/share/dbus-1/services'
-# Run by others: tests/gtk/test_guide.py, since its program opens a window; tests/bus/test_busctl.py.
-EXCLUDED = {'window.md', 'by-hand.md'}
+# The index, and what is run by others: tests/gtk/test_guide.py, since its program opens a window; tests/bus/test_busctl.py.
+EXCLUDED = {'README.md', 'window.md', 'by-hand.md'}
 
 
 def programs(guide):
@@ -118,6 +119,20 @@ class Guides(BusTestCase):
 
     def test_vala(self):
         self.check(os.path.join(GUIDES, 'vala.md'))
+
+    def test_interpreters(self):
+        """A virtual environment has `gi` with the system's packages, and says so without."""
+        for options, error in (['--system-site-packages'], ''), ([], "ModuleNotFoundError: No module named 'gi'"):
+            with tempfile.TemporaryDirectory(prefix='weblocks-venv-') as folder:
+                subprocess.run([sys.executable, '-m', 'venv', '--without-pip', *options, folder], check=True)
+                done = subprocess.run([os.path.join(folder, 'bin', 'python3'), '-c', 'import gi'], env={}, text=True,
+                                      stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
+                self.assertEqual((done.returncode != 0, done.stderr.strip().rpartition('\n')[2]), (bool(error), error))
+
+    def test_each_guide_is_in_the_index_once(self):
+        with open(os.path.join(GUIDES, 'README.md'), encoding='utf-8') as file:
+            listed = re.findall(r'\]\(([^)]*)\)', file.read())
+        self.assertEqual(sorted(listed), sorted(set(glob('*.md', root_dir=GUIDES)) - {'README.md'}))
 
     def test_each_guide_with_programs_has_a_test(self):
         for guide in set(glob('*.md', root_dir=GUIDES)) - EXCLUDED:
