@@ -15,98 +15,95 @@
 
 /* Returns FALSE if the parent has closed its end, or has ended. */
 static gboolean
-wait_for_start(int fd)
+wait_for_start(int fd, guint64 *out_token)
 {
-    char byte;
     ssize_t n;
 
     do
-        n = read(fd, &byte, sizeof byte);
+        n = read(fd, out_token, sizeof *out_token);
     while (n < 0 && errno == EINTR);
-    return n == sizeof byte;
+    return n == sizeof *out_token;
 }
 
-/* Runs in the child. Only async-signal-safe functions may be called, since other threads of the
- * parent may have been inside malloc() or held a mutex at fork(). */
+/* Runs in the child, which has only this thread. */
 static void
-become(char **argv, char **env, gboolean dies_with_us, pid_t parent, int fd)
+become(char **argv, const char *name, int fd)
 {
+    guint64 token;
+    char digits[24];
     int error;
 
-    if (dies_with_us) {
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
-        /* The parent may have ended before prctl(). */
-        if (getppid() != parent)
-            _exit(STATUS_LOST);
-    }
-    if (!wait_for_start(fd))
+    if (!wait_for_start(fd, &token))
         _exit(STATUS_LOST);
+    g_snprintf(digits, sizeof digits, "%" G_GUINT64_FORMAT, token);
+    g_setenv("WEBLOCKS_NAME", name, TRUE);
+    g_setenv("WEBLOCKS_TOKEN", digits, TRUE);
     signals_restore();
-    execvpe(argv[0], argv, env);
+    execvp(argv[0], argv);
     error = errno;
     while (write(fd, &error, sizeof error) < 0 && errno == EINTR)
         ;
     _exit(STATUS_NOT_EXECUTABLE);
 }
 
-/* Returns the errno that the child has written, or 0 if exec() has closed its end. */
-static int
-read_report(int fd)
+int
+child_fork(Child *child, char **argv, const char *name, gboolean dies_with_us)
+{
+    pid_t parent = getpid();
+    int ends[2]; /* of this process, and of the child */
+    int error;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+        return errno;
+    child->pid = fork();
+    error = errno;
+    if (child->pid == 0) {
+        close(ends[0]);
+        if (dies_with_us)
+            prctl(PR_SET_PDEATHSIG, SIGTERM);
+        /* The parent may have ended before prctl(). */
+        if (getppid() != parent)
+            _exit(STATUS_LOST);
+        become(argv, name, ends[1]);
+    }
+    close(ends[1]);
+    child->fd = ends[0];
+    if (child->pid > 0)
+        return 0;
+    close(ends[0]);
+    *child = CHILD_NONE;
+    return error;
+}
+
+void
+child_start(Child *child, guint64 token)
+{
+    /* A child that has been killed can't read it. */
+    while (write(child->fd, &token, sizeof token) < 0 && errno == EINTR)
+        ;
+}
+
+int
+child_finish_start(Child *child)
 {
     int error = 0;
     ssize_t n;
 
     do
-        n = read(fd, &error, sizeof error);
+        n = read(child->fd, &error, sizeof error);
     while (n < 0 && errno == EINTR);
+    close(child->fd);
+    child->fd = -1;
     return n == sizeof error ? error : 0;
 }
 
-/* Lets the child process start the command. Returns 0 or the errno of exec(). */
-static int
-let_start(int fd)
+void
+child_cancel(Child *child)
 {
-    const char byte = 0;
-
-    /* A child that has been killed can't read it. */
-    while (write(fd, &byte, sizeof byte) < 0 && errno == EINTR)
-        ;
-    return read_report(fd);
-}
-
-int
-child_start(char **argv,
-            char **env,
-            gboolean dies_with_us,
-            gboolean (*may_start)(gpointer data),
-            gpointer data,
-            pid_t *out_pid)
-{
-    pid_t parent = getpid();
-    gboolean starts;
-    int ends[2]; /* of this process, and of the child */
-    int error = 0;
-
-    *out_pid = -1;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-        return errno;
-    *out_pid = fork();
-    if (*out_pid == 0) {
-        close(ends[0]);
-        become(argv, env, dies_with_us, parent, ends[1]);
-    }
-    if (*out_pid < 0)
-        error = errno;
-    close(ends[1]);
-    starts = *out_pid > 0 && may_start(data);
-    if (starts)
-        error = let_start(ends[0]);
-    close(ends[0]);
-    if (*out_pid > 0 && (!starts || error != 0))
-        waitpid(*out_pid, NULL, 0);
-    if (error == 0 && !starts)
-        *out_pid = 0;
-    return error;
+    close(child->fd);
+    kill(child->pid, SIGKILL); /* also if it is stopped */
+    waitpid(child->pid, NULL, 0);
+    *child = CHILD_NONE;
 }
 
 gboolean

@@ -1,30 +1,38 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The child process of `weblocks run`: how it is started, and its exit status. The caller owns the
- * process, and reaps it after SIGCHLD (signals.h). */
+/* The child process of `weblocks run` that becomes the command: how it is started, and its exit
+ * status. It exists from the beginning, since its process id is part of the request (the option
+ * `for`), and waits. The caller owns the process, and reaps it after SIGCHLD (signals.h). */
 
 #pragma once
 
 #include <glib.h>
 #include <sys/types.h>
 
-/* Starts the command. It inherits the file descriptors that this process was started with, but
- * none that it has opened since (they are close-on-exec), and the signal dispositions from before
- * signals_take(). With `dies_with_us` it gets SIGTERM when this process ends first.
- *
- * `may_start` is called when the child process exists, before exec(): what the terminal sends to
- * the process group after that call, the command gets. If it returns FALSE, the child process is
- * ended, and the process id is 0.
- *
- * Returns 0 and the process id, or the errno of fork() or exec(); after a failed fork() the process
- * id is -1. */
-int child_start(char **argv,
-                char **env,
-                gboolean dies_with_us,
-                gboolean (*may_start)(gpointer data),
-                gpointer data,
-                pid_t *out_pid);
+typedef struct {
+    pid_t pid; /* 0: there is none */
+    int fd;    /* to the child, until it has become the command; -1: none */
+} Child;
+
+#define CHILD_NONE ((Child){.fd = -1})
+
+/* Creates the child, before this process has other threads, and after signals_take(). The command
+ * inherits the file descriptors that this process was started with, but none that it has opened
+ * since (they are close-on-exec), and the signal dispositions from before signals_take(). It has
+ * the name of the lock in its environment. With `dies_with_us` it gets SIGTERM when this process
+ * ends first. Returns 0 or an errno. */
+int child_fork(Child *child, char **argv, const char *name, gboolean dies_with_us);
+
+/* Lets the child become the command, with the token in its environment. What the terminal sends to
+ * the process group from now on, the command gets. When `fd` is readable or closed, it is one. */
+void child_start(Child *child, guint64 token);
+
+/* Returns 0, or the errno of exec(): then the child ends. */
+int child_finish_start(Child *child);
+
+/* Ends a child that was not started. */
+void child_cancel(Child *child);
 
 /* Returns TRUE if the process has ended; then *out_status is the status as a shell computes it:
  * 128 + the number for a signal. */

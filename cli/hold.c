@@ -13,6 +13,7 @@
 
 #include "cli/commands.h"
 #include "cli/holder.h"
+#include "cli/signals.h"
 #include "cli/status.h"
 
 typedef struct {
@@ -96,5 +97,6 @@ command_hold(const Command *command, int argc, char **argv)
     else
         /* poll() reports POLLERR when the reader of a pipe has closed it. */
         g_unix_fd_add(STDOUT_FILENO, G_IO_ERR | G_IO_HUP, on_output_closed, &hold);
+    signals_take();
     return holder_main(&hold.holder);
 }

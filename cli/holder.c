@@ -294,6 +294,7 @@ request(Holder *self)
         web_locks_options_set_timeout(options, timeout_ms(self->options.wait));
     if (self->options.why != NULL)
         web_locks_options_set_why(options, self->options.why);
+    web_locks_options_set_command(options, self->options.command);
     if (!self->options.nonblock && !self->options.steal)
         self->line = waiting_line_new(self->manager, self->name, self->options.verbose);
     web_locks_manager_request_async(self->manager, self->name, options, self->cancellable,
@@ -356,7 +357,6 @@ clear(Holder *self)
 int
 holder_main(Holder *self)
 {
-    signals_take();
     complain_in_thread();
     self->loop = g_main_loop_new(NULL, FALSE);
     self->cancellable = g_cancellable_new();

@@ -25,6 +25,7 @@ typedef struct {
     double connect_timeout; /* the same */
     int conflict_status;
     const char *why;      /* NULL: none */
+    const char *command;  /* what the lock is for; NULL: this process */
     gboolean ignore_loss; /* a loss doesn't change the exit status */
 } HolderOptions;
 
@@ -77,7 +78,8 @@ Option *holder_options_table(HolderOptions *options, const Option *own);
 /* Checks options that exclude each other. Returns FALSE after reporting an error. */
 gboolean holder_options_check(HolderOptions *options, const Command *command);
 
-/* Requests the lock and runs the main loop. Returns the exit status. */
+/* Requests the lock and runs the main loop. signals_take() was called before. Returns the exit
+ * status. */
 int holder_main(Holder *self);
 
 /* Ends the wait, or releases the lock; then holder_main() returns `status`, or STATUS_LOST if the

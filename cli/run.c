@@ -3,9 +3,9 @@
 
 /* `weblocks run`: runs a command while holding a lock.
  *
- * After the lock, the file of --also-flock is locked, if given; then the command is started. The
- * command stays in the process group of this process, so that signals from the terminal reach
- * both.
+ * After the lock, the file of --also-flock is locked, if given; then the command is started, by a
+ * child that has waited for that. It stays in the process group of this process, so that signals
+ * from the terminal reach both.
  *
  * The order of the two locks is the same in all processes, and flock(1) takes only the second one,
  * so there is no deadlock. The file comes second, since its lock is not granted in the order of
@@ -13,11 +13,14 @@
  * flock(1). */
 
 #include <errno.h>
+#include <glib-unix.h>
 #include <glib/gi18n.h>
 #include <math.h>
 #include <paths.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli/child.h"
 #include "cli/commands.h"
@@ -25,9 +28,11 @@
 #include "cli/holder.h"
 #include "cli/signals.h"
 #include "cli/status.h"
+#include "common/program-name.h"
 
-/* The service's limit for `why`. */
-#define WHY_BYTES_MAX 256
+/* The service's limit for `why`, and for the command with its process id. */
+#define WHY_BYTES_MAX  256
+#define NAME_BYTES_MAX (WHY_BYTES_MAX - 24)
 
 typedef struct {
     Holder holder;
@@ -37,7 +42,8 @@ typedef struct {
     char **command;
     int fd;            /* of the file; -1: none */
     WaitingLine *line; /* while waiting for the file */
-    pid_t pid;         /* 0: the command was not started */
+    Child child;       /* that becomes the command, or has */
+    gboolean is_started;
 } Run;
 
 /* ---- loss of the lock */
@@ -48,7 +54,7 @@ on_grace_over(gpointer data)
     Run *run = data;
 
     if (run->holder.phase == PHASE_HOLD) {
-        kill(run->pid, SIGKILL);
+        kill(run->child.pid, SIGKILL);
         complain(_("'%s' is still running; killing it"), run->command[0]);
     }
     return G_SOURCE_REMOVE;
@@ -57,9 +63,9 @@ on_grace_over(gpointer data)
 static void
 end_command(Run *run)
 {
-    kill(run->pid, SIGTERM);
+    kill(run->child.pid, SIGTERM);
     /* A stopped process handles SIGTERM only after SIGCONT. */
-    kill(run->pid, SIGCONT);
+    kill(run->child.pid, SIGCONT);
     g_timeout_add((guint)MIN(run->grace * 1000, (double)G_MAXINT32), on_grace_over, run);
 }
 
@@ -68,7 +74,7 @@ on_lost(Holder *holder, const char *text)
 {
     Run *run = (Run *)holder;
 
-    if (run->pid == 0) {
+    if (!run->is_started) {
         g_clear_pointer(&run->line, waiting_line_free);
         complain("%s", text);
         holder_end(holder, STATUS_LOST);
@@ -82,68 +88,64 @@ on_lost(Holder *holder, const char *text)
 
 /* ---- the command */
 
-/* Returns the environment of the command, owned by the caller. */
-static char **
-make_environment(Run *run)
+static void
+reap(Run *run)
 {
-    g_autofree char *token =
-        g_strdup_printf("%" G_GUINT64_FORMAT, web_locks_lock_get_token(run->holder.lock));
-    char **env = g_get_environ();
+    int status;
 
-    env = g_environ_setenv(env, "WEBLOCKS_NAME", run->holder.name, TRUE);
-    return g_environ_setenv(env, "WEBLOCKS_TOKEN", token, TRUE);
+    if (!child_reap(run->child.pid, &status))
+        return;
+    if (run->fd >= 0)
+        close(run->fd);
+    holder_end(&run->holder, status);
+}
+
+/* The child may have been killed before it became the command. */
+static gboolean
+on_started(int fd, GIOCondition condition, gpointer data)
+{
+    Run *run = data;
+    int error = child_finish_start(&run->child);
+
+    if (error != 0) {
+        complain("'%s': %s", run->command[0], g_strerror(error));
+        waitpid(run->child.pid, NULL, 0);
+        holder_end(&run->holder, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
+    } else {
+        reap(run);
+    }
+    return G_SOURCE_REMOVE;
 }
 
 /* After a signal or a loss that the main loop handles next, the command is not started. */
-static gboolean
-may_start(gpointer data)
-{
-    const Run *run = data;
-
-    return !signals_pending() && web_locks_lock_get_held(run->holder.lock);
-}
-
 static void
 start_command(Run *run)
 {
-    g_auto(GStrv) env = make_environment(run);
-    pid_t pid;
-    int error;
-
     if (run->holder.options.verbose)
         complain(_("running '%s'"), run->command[0]);
     complain_flush();
-    error = child_start(run->command, env, !run->holder.options.ignore_loss, may_start, run, &pid);
-    if (error == 0) {
-        run->pid = pid; /* 0 if it may not start */
+    if (signals_pending() || !web_locks_lock_get_held(run->holder.lock))
         return;
-    }
-    complain("'%s': %s", run->command[0], g_strerror(error));
-    if (pid < 0)
-        holder_end(&run->holder, STATUS_SYSTEM);
-    else
-        holder_end(&run->holder, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
+    run->is_started = TRUE;
+    child_start(&run->child, web_locks_lock_get_token(run->holder.lock));
+    g_unix_fd_add(run->child.fd, G_IO_IN | G_IO_HUP, on_started, run);
 }
 
 static void
 on_signal(Holder *holder, int number, gboolean from_terminal)
 {
     Run *run = (Run *)holder;
-    int status;
 
     if (number == SIGCHLD) {
-        if (run->pid == 0 || !child_reap(run->pid, &status))
-            return;
-        if (run->fd >= 0)
-            close(run->fd);
-        holder_end(holder, status);
-    } else if (run->pid == 0) {
+        if (run->is_started && run->child.fd < 0)
+            reap(run);
+    } else if (!run->is_started) {
         g_clear_pointer(&run->line, waiting_line_free);
         holder_end(holder, STATUS_SIGNALLED + number);
     } else if (!from_terminal || number == SIGHUP) {
         /* A signal from the terminal went to the whole process group, so the command has received
          * it already; forwarding it would deliver it twice. */
-        kill(run->pid, number);
+        kill(run->child.pid, number);
     }
 }
 
@@ -184,7 +186,7 @@ on_file_timeout(gpointer data)
 {
     Run *run = data;
 
-    if (run->holder.phase == PHASE_HOLD && run->pid == 0) {
+    if (run->holder.phase == PHASE_HOLD && !run->is_started) {
         g_clear_pointer(&run->line, waiting_line_free);
         end_in_conflict(run);
     }
@@ -241,20 +243,55 @@ replace_noncharacters(char *text)
     }
 }
 
+/* Returns an owned text, of at most `max` bytes, that D-Bus can carry. */
+static char *
+shorten(const char *bytes, gsize max)
+{
+    g_autofree char *text = g_utf8_make_valid(bytes, -1);
+    gsize length;
+
+    replace_noncharacters(text);
+    length = strlen(text);
+    if (length > max)
+        length = (gsize)(g_utf8_find_prev_char(text, text + max + 1) - text);
+    return g_strndup(text, length);
+}
+
 /* Returns the beginning of the command line, owned by the caller. */
 static char *
 make_why(Run *run)
 {
     g_autofree char *line =
         run->shell_line != NULL ? g_strdup(run->shell_line) : g_strjoinv(" ", run->command);
-    g_autofree char *text = g_utf8_make_valid(line, -1);
-    gsize length;
 
-    replace_noncharacters(text);
-    length = strlen(text);
-    if (length > WHY_BYTES_MAX)
-        length = (gsize)(g_utf8_find_prev_char(text, text + WHY_BYTES_MAX + 1) - text);
-    return g_strndup(text, length);
+    return shorten(line, WHY_BYTES_MAX);
+}
+
+/* Returns an owned name for users: of a line for the shell, that of its first command. */
+static char *
+make_name(const Run *run)
+{
+    g_autofree char *first = run->shell_line != NULL
+                                 ? g_strndup(run->shell_line, strcspn(run->shell_line, ";&|<>()\n"))
+                                 : NULL;
+    g_auto(GStrv) words = NULL;
+    char *name = NULL;
+
+    if (first != NULL && g_shell_parse_argv(first, NULL, &words, NULL))
+        name = program_name_of_words((const char *const *)words +
+                                     (g_str_equal(words[0], "exec") ? 1 : 0));
+    if (name == NULL)
+        name = program_name_of_words((const char *const *)run->command);
+    return name != NULL ? name : g_strdup(run->command[0]);
+}
+
+/* Returns what the lock is for, owned by the caller: "rsync (pid 123)". */
+static char *
+make_command(const Run *run)
+{
+    g_autofree char *name = make_name(run), *text = shorten(name, NAME_BYTES_MAX);
+
+    return g_strdup_printf("%s (pid %d)", text, run->child.pid);
 }
 
 static gboolean
@@ -344,7 +381,11 @@ command_run(const Command *command, int argc, char **argv)
 {
     static const HolderEvents events = {on_granted, on_lost, on_signal};
     Run run = {
-        .holder = {.options = HOLDER_OPTIONS_DEFAULT, .events = &events}, .grace = 5, .fd = -1};
+        .holder = {.options = HOLDER_OPTIONS_DEFAULT, .events = &events},
+        .grace = 5,
+        .fd = -1,
+        .child = CHILD_NONE,
+    };
     HolderOptions *options = &run.holder.options;
     const Option own[] = {{"command", 'c', "LINE", N_("Run this line of the shell $SHELL"),
                            option_bytes, &run.shell_line},
@@ -358,7 +399,7 @@ command_run(const Command *command, int argc, char **argv)
                            option_time, &run.grace},
                           {NULL}};
     g_autofree Option *table = holder_options_table(options, own);
-    g_autofree char *why = NULL;
+    g_autofree char *why = NULL, *what = NULL;
     char *shell[4] = {NULL};
     int status;
 
@@ -374,5 +415,16 @@ command_run(const Command *command, int argc, char **argv)
         complain("'%s': %s", run.file, g_strerror(errno));
         return STATUS_NO_FILE;
     }
-    return holder_main(&run.holder);
+    signals_take();
+    status = child_fork(&run.child, run.command, run.holder.name, !options->ignore_loss);
+    if (status != 0) {
+        complain("'%s': %s", run.command[0], g_strerror(status));
+        return STATUS_SYSTEM;
+    }
+    what = make_command(&run);
+    options->command = what;
+    status = holder_main(&run.holder);
+    if (!run.is_started)
+        child_cancel(&run.child);
+    return status;
 }

@@ -180,6 +180,87 @@ class Modes(CliTestCase):
             self.assertEqual(job.wait(), 0)
 
 
+class Named(CliTestCase):
+    """`list` shows the command and its process, also while it waits: that process exists already."""
+
+    def setUp(self):
+        super().setUp()
+        self.name = self.unique()
+
+    def check_named(self, who, *arguments):
+        """Runs it, and returns the job."""
+        job = self.job('run', *arguments)
+        wait_for(lambda: self.held(self.name), what='the lock')
+        self.assertEqual(self.entry(self.name)['for'], f'{who} (pid {job.child()})')
+        row, = [line.split('\t') for line in self.check(0, 'list', self.name).splitlines()]
+        self.assertEqual(row[4:6], [who, str(job.child())])
+        job.signal(signal.SIGTERM)
+        self.assertEqual(job.wait(), 128 + signal.SIGTERM)
+
+    def comm(self, pid):
+        with open(f'/proc/{pid}/comm', encoding='utf-8') as file:
+            return file.read().strip()
+
+    def test_command(self):
+        self.check_named('sleep', self.name, 'sleep', '1000')
+        self.check_named('sleep', '--why', 'nightly', self.name, '/bin/sleep', '1000')
+        self.check_named('sh', self.name, 'sh', '-c', 'exec sleep 1000')
+
+    def test_line_for_the_shell(self):
+        self.check_named('sleep', self.name, '-c', 'sleep 20; true')
+        self.check_named('sleep', self.name, '-c', 'sleep "20"&wait')
+        self.check_named('job.py', self.name, '-c', 'python3 -u job.py 2>&1 || sleep 20')
+        self.check_named('sleep', self.name, '-c', 'exec sleep 20')
+        shell = os.path.basename(os.environ.get('SHELL') or 'sh')
+        self.check_named(shell, self.name, '-c', '(sleep 20)')
+
+    def test_script(self):
+        with tempfile.TemporaryDirectory(prefix='weblocks-script-') as folder:
+            path = os.path.join(folder, 'nightly.sh')
+            with open(path, 'w', encoding='ascii') as file:
+                file.write('exec sleep 1000\n')
+            self.check_named('nightly.sh', self.name, 'sh', path)
+
+    def test_unusual_names(self):
+        for name, shown in (('n' * 250, 'n' * 232), ('a\uffffb', 'a???b'), ('ä' * 125, 'ä' * 116), ('x (pid 1)', 'x (pid 1)')):
+            with tempfile.TemporaryDirectory(prefix='weblocks-script-') as folder:
+                path = os.path.join(folder, name)
+                os.symlink(shutil.which('sleep'), path)
+                self.check_named(shown, self.name, path, '1000')
+
+    def test_while_it_waits(self):
+        client = self.client()
+        lock, _ = client.request(self.name)
+        job = self.job('run', self.name, 'sleep', '1000')
+        self.wait_pending(self.name)
+        child = job.child()
+        pending = self.locks.inspect('default', name=self.name, state='pending')[0]
+        self.assertEqual([entry['for'] for entry in pending], [f'sleep (pid {child})'])
+        self.assertEqual(self.comm(child), 'weblocks')
+        client.release(lock)
+        wait_for(lambda: self.comm(child) == 'sleep', what='the command')
+        line = self.terminal('run', self.name, 'true')
+        line.wait_for(f"Waiting for '{self.name}': held by sleep (pid {child}) for ")
+        job.signal(signal.SIGTERM)
+        self.assertEqual((job.wait(), line.wait()), (128 + signal.SIGTERM, 0))
+
+    def test_the_end_of_the_process_that_waits(self):
+        """It is killed or stopped: that is noticed at the grant, or ends with the wait."""
+        client = self.client()
+        lock, _ = client.request(self.name)
+        killed, stopped = self.job('run', self.name, 'true'), self.job('run', '-w', '0.3', self.name, 'true')
+        self.wait_pending(self.name, 2)
+        children = [job.child() for job in (killed, stopped)]
+        os.kill(children[0], signal.SIGKILL)
+        os.kill(children[1], signal.SIGSTOP)
+        self.assertEqual(stopped.wait(), 1)
+        client.release(lock)
+        self.assertEqual(killed.wait(), 128 + signal.SIGKILL)
+        self.wait_free(self.name)
+        for child in children:
+            self.assertFalse(os.path.exists(f'/proc/{child}'))
+
+
 class Waiting(CliTestCase):
     def setUp(self):
         super().setUp()
