@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* The caches of the buckets that a monitor shows, and the method calls by which they are read: the
- * refresh. That calls Watch, Observable for the list of buckets, and Inspect for each bucket that
- * signals have not told enough about. Nothing is polled. */
+ * refresh. It calls Watch, Observable for the list of buckets, and Inspect for each bucket of which
+ * something is known from signals only. Nothing is polled. */
 
 #include "client-lib/manager-private.h"
 #include "client-lib/monitor-private.h"
@@ -67,6 +67,7 @@ take_managers(WebLocksMonitor *self, GPtrArray *managers)
  * A bucket that has been read in this refresh is not changed again before its changes are shown:
  * otherwise it might never be shown. */
 
+/* What has been read in this refresh is read again after it. */
 static void
 invalidate(WebLocksMonitor *self)
 {

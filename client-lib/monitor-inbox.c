@@ -51,6 +51,7 @@ on_changed(GDBusMessage *signal, gpointer data)
     monitor_inbox_update_in(self, MONITOR_BURST_MS);
 }
 
+/* Without a callback: the source has only the data. */
 static gboolean
 on_timer(GSource *timer, GSourceFunc callback, gpointer data)
 {
