@@ -23,14 +23,15 @@
 static char *
 split_command(const char *command, guint *out_pid)
 {
-    const char *found = g_strrstr(command, WHO_COMMAND_PID);
-    const char *digits = found + strlen(WHO_COMMAND_PID);
+    static const char before_pid[] = " (pid ";
+    const char *found = g_strrstr(command, before_pid);
     g_autofree char *number = NULL;
     guint64 pid;
 
-    if (found == NULL || found == command || !g_str_has_suffix(digits, ")"))
+    if (found == NULL || found == command || !g_str_has_suffix(found, ")"))
         return g_strdup(command);
-    number = g_strndup(digits, strlen(digits) - 1);
+    number = g_strdup(found + strlen(before_pid));
+    number[strlen(number) - 1] = '\0';
     if (!g_ascii_string_to_unsigned(number, 10, 1, G_MAXINT32, &pid, NULL))
         return g_strdup(command);
     *out_pid = (guint)pid;

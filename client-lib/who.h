@@ -11,6 +11,3 @@
 /* Returns an owned name, and the process that it is of, which is 0 if that is not known. `command`
  * is the request's option `for`, or "". Reads small files of /proc, and a desktop entry. */
 char *who_get(WebLocksLockInfo *info, const char *command, guint *out_pid);
-
-/* The option `for` of this form has a process id; another text is a name only. */
-#define WHO_COMMAND_PID " (pid "
