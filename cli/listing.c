@@ -128,13 +128,13 @@ add_rows(const Listing *listing, Table *table, WebLocksManager *manager, WebLock
     g_autofree char *bucket = listing->target.all ? lock_output_bucket(manager) : NULL;
     GListModel *held = web_locks_snapshot_get_held(snapshot);
     GListModel *pending = web_locks_snapshot_get_pending(snapshot);
-    g_autoptr(GHashTable) clients = lock_output_clients(held, pending);
+    g_autoptr(GHashTable) uses = lock_output_uses(held, pending);
 
     append_list(rows, held);
     append_list(rows, pending);
     g_ptr_array_sort(rows, compare_names);
     for (guint i = 0; i < rows->len; i++)
-        lock_output_row(table, bucket, rows->pdata[i], clients);
+        lock_output_row(table, bucket, rows->pdata[i], uses);
 }
 
 /* For a script that asks for one name. */

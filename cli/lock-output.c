@@ -152,74 +152,74 @@ lock_output_table(gboolean buckets, gboolean terminal)
     return table;
 }
 
-/* The key in `clients` of what one client holds or requests of a name. */
+/* The key of what a client holds or requests of the name of `info`. */
 static char *
-get_use_key(const char *client_id, WebLocksLockInfo *info)
+get_key(const char *client_id, WebLocksLockInfo *info)
 {
-    return g_strconcat(client_id, " ", web_locks_lock_info_get_name(info), NULL);
-}
-
-static char *
-get_process(WebLocksLockInfo *info)
-{
-    return g_strdup_printf("%s(%u)", web_locks_lock_info_get_who(info),
-                           web_locks_lock_info_get_who_pid(info));
+    return g_strdup_printf("%p %s %s", web_locks_lock_info_get_manager(info), client_id,
+                           web_locks_lock_info_get_name(info));
 }
 
 static void
-add_clients(GHashTable *clients, GListModel *list)
+add_uses(GHashTable *uses, GListModel *list)
 {
     for (guint i = 0; i < g_list_model_get_n_items(list); i++) {
         g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(list, i);
-        const char *id = web_locks_lock_info_get_client_id(info);
-        g_autofree char *use = get_use_key(id, info);
+        g_autofree char *key = get_key(web_locks_lock_info_get_client_id(info), info);
 
-        if (*host_of(info) != '\0')
-            continue;
-        if (!g_hash_table_contains(clients, id))
-            g_hash_table_insert(clients, g_strdup(id), get_process(info));
-        if (!g_hash_table_contains(clients, use))
-            g_hash_table_insert(clients, g_steal_pointer(&use),
-                                g_strdup(web_locks_lock_info_get_why(info)));
+        if (*host_of(info) == '\0' && !g_hash_table_contains(uses, key))
+            g_hash_table_insert(uses, g_steal_pointer(&key), g_steal_pointer(&info));
     }
 }
 
 GHashTable *
-lock_output_clients(GListModel *held, GListModel *pending)
+lock_output_uses(GListModel *held, GListModel *pending)
 {
-    GHashTable *clients = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    GHashTable *uses = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_object_unref);
 
-    add_clients(clients, held);
-    add_clients(clients, pending);
-    return clients;
+    add_uses(uses, held);
+    add_uses(uses, pending);
+    return uses;
 }
 
-/* Returns an owned text. Windows of one process are told apart by their purposes. */
+/* Appends what is in the way. Another window of the same process is told apart by its purpose. */
+static void
+append_blocker(GString *text, WebLocksLockInfo *blocker, WebLocksLockInfo *info)
+{
+    const char *why = web_locks_lock_info_get_why(blocker);
+    const guint pid = web_locks_lock_info_get_who_pid(blocker);
+
+    g_string_append_printf(text, "%s(%u)", web_locks_lock_info_get_who(blocker), pid);
+    if (*why != '\0' && pid == web_locks_lock_info_get_who_pid(info))
+        g_string_append_printf(text, ":%s", why);
+}
+
+/* Returns an owned text. */
 static char *
-list_blockers(WebLocksLockInfo *info, GHashTable *clients)
+list_blockers(WebLocksLockInfo *info, GHashTable *uses)
 {
     const char *const *ids = web_locks_lock_info_get_blocked_by(info);
-    g_autofree char *own = get_process(info);
     GString *text = g_string_new(NULL);
 
     for (; ids != NULL && *ids != NULL; ids++) {
-        const char *client = g_hash_table_lookup(clients, *ids);
-        g_autofree char *use = get_use_key(*ids, info);
-        const char *why = g_strcmp0(client, own) == 0 ? g_hash_table_lookup(clients, use) : NULL;
+        g_autofree char *key = get_key(*ids, info);
+        WebLocksLockInfo *blocker = g_hash_table_lookup(uses, key);
 
-        g_string_append_printf(text, "%s%s", text->len > 0 ? "," : "",
-                               client != NULL ? client : *ids);
-        if (why != NULL && *why != '\0')
-            g_string_append_printf(text, ":%s", why);
+        if (text->len > 0)
+            g_string_append_c(text, ',');
+        if (blocker != NULL)
+            append_blocker(text, blocker, info);
+        else
+            g_string_append(text, *ids);
     }
     return g_string_free(text, FALSE);
 }
 
 void
-lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, GHashTable *clients)
+lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, GHashTable *uses)
 {
     g_autofree char *age = format_age(get_age(info));
-    g_autofree char *blockers = list_blockers(info, clients);
+    g_autofree char *blockers = list_blockers(info, uses);
 
     if (bucket != NULL)
         table_add(table, bucket);

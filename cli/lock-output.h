@@ -20,12 +20,12 @@ void lock_output_snapshot(Json *json, WebLocksSnapshot *snapshot);
 
 /* Returns an owned table for lock_output_row(). With `buckets`, the first column is the bucket. */
 Table *lock_output_table(gboolean buckets, gboolean terminal);
-/* Adds a row. `clients` is what lock_output_clients() returns. */
-void lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, GHashTable *clients);
+/* Adds a row. `uses` is what lock_output_uses() returns. */
+void lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, GHashTable *uses);
 
-/* Returns an owned table of what a row shows for a client that another one waits for: its name and
- * process id, by client id; and its purpose, by client id and lock name. */
-GHashTable *lock_output_clients(GListModel *held, GListModel *pending);
+/* Returns an owned table with the locks and requests that others may wait for: the first one of
+ * each client for each name. */
+GHashTable *lock_output_uses(GListModel *held, GListModel *pending);
 
 /* Returns an owned text for the bucket, where those of several principals are shown. It begins with
  * what differs from the caller: the user, and the application. */

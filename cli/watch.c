@@ -70,7 +70,7 @@ is_wanted(const Watch *watch, WebLocksLockInfo *info)
 
 /* Returns how many rows were added. The evidence is updated of what is shown. */
 static guint
-add_rows(const Watch *watch, Table *table, GListModel *list, GHashTable *clients)
+add_rows(const Watch *watch, Table *table, GListModel *list, GHashTable *uses)
 {
     guint n = g_list_model_get_n_items(list), n_shown = terminal_get_size(STDOUT_FILENO).rows;
     guint n_rows = 0;
@@ -83,7 +83,7 @@ add_rows(const Watch *watch, Table *table, GListModel *list, GHashTable *clients
             continue;
         if (n_rows++ < n_shown)
             evidence_update(watch->monitor, info);
-        lock_output_row(table, bucket, info, clients);
+        lock_output_row(table, bucket, info, uses);
     }
     return n_rows;
 }
@@ -94,10 +94,10 @@ get_table(gpointer data, char **out_title)
     const Watch *watch = data;
     GListModel *held = web_locks_monitor_get_held(watch->monitor);
     GListModel *pending = web_locks_monitor_get_pending(watch->monitor);
-    g_autoptr(GHashTable) clients = lock_output_clients(held, pending);
+    g_autoptr(GHashTable) uses = lock_output_uses(held, pending);
     Table *table = lock_output_table(watch->target.all, TRUE);
-    guint n_held = add_rows(watch, table, held, clients);
-    guint n_pending = add_rows(watch, table, pending, clients);
+    guint n_held = add_rows(watch, table, held, uses);
+    guint n_pending = add_rows(watch, table, pending, uses);
 
     *out_title = g_strdup_printf(_("%s: %u held, %u pending"),
                                  watch->target.all ? _("all buckets") : watch->target.bucket,

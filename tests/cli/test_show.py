@@ -249,6 +249,11 @@ class Details(ShowTestCase):
                          [(['rsync', '12', ''], 'nightly'), (['backup.py', '13', 'rsync(12)'], '')])
         held, = self.json('list')['held']
         self.assertEqual((held['who'], held['whoPid'], held['pid']), ('rsync', 12, os.getpid()))
+        # Each lock of a client may be for another command.
+        self.a.request('y', self.bucket, **{'for': 'tar (pid 14)'})
+        self.b.request('y', self.bucket)
+        self.assertEqual([row[4:7] for row in self.rows('list', 'y')],
+                         [['tar', '14', ''], [WHO, PID, 'tar(14)']])
         done = self.weblocks('run', '-vn', '-b', self.bucket, 'x', 'true')
         self.assertRegex(done.stderr, r"'x' is held by rsync \(pid 12, :1\.\d+\) for \d+ s: nightly\n")
 
