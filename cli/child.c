@@ -92,9 +92,13 @@ child_finish_start(Child *child)
     do
         n = read(child->fd, &error, sizeof error);
     while (n < 0 && errno == EINTR);
+    if (n == sizeof error) {
+        child_cancel(child);
+        return error;
+    }
     close(child->fd);
     child->fd = -1;
-    return n == sizeof error ? error : 0;
+    return 0;
 }
 
 void

@@ -28,10 +28,10 @@ int child_fork(Child *child, char **argv, const char *name, gboolean dies_with_u
  * the process group from now on, the command gets. When `fd` is readable or closed, it is one. */
 void child_start(Child *child, guint64 token);
 
-/* Returns 0, or the errno of exec(): then the child ends. */
+/* Returns 0, or the errno of exec(): then the child has ended. */
 int child_finish_start(Child *child);
 
-/* Ends a child that was not started. */
+/* Ends a child that has not become the command. */
 void child_cancel(Child *child);
 
 /* Returns TRUE if the process has ended; then *out_status is the status as a shell computes it:

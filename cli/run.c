@@ -19,7 +19,6 @@
 #include <paths.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/child.h"
@@ -109,7 +108,6 @@ on_started(int fd, GIOCondition condition, gpointer data)
 
     if (error != 0) {
         complain("'%s': %s", run->command[0], g_strerror(error));
-        waitpid(run->child.pid, NULL, 0);
         holder_end(&run->holder, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
     } else {
         reap(run);
