@@ -49,7 +49,7 @@ class ByHand(BusTestCase):
         self.assertEqual(first, "weblocks run --why 'page 3' printer sleep 3600 &")
         self.assertEqual(second, 'weblocks run --bucket org.example.Editor document sleep 3600 &')
         client = self.client()
-        client.request('printer', why='page 3')
+        client.request('printer', why='page 3', **{'for': 'sleep (pid 12)'})
         client.request('document', bucket='org.example.Editor')
         for line, output in commands:
             with self.subTest(line):
