@@ -27,6 +27,11 @@ export class Lock {
     readonly mode: LockMode;
     /** The fencing token: grows with each grant in the bucket. Not in the standard. */
     readonly token: number;
+    /**
+     * Aborted if the lock is lost while the callback runs; the reason is the exception with which
+     * request() is rejected. Not in the standard.
+     */
+    readonly lost: AbortSignal;
 }
 
 export interface LockInfo {

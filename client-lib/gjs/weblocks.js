@@ -10,61 +10,24 @@
 import Gio from 'gi://Gio';
 import WebLocks from 'gi://WebLocks?version=1';
 
-import {newLockManager} from './lock-manager.js';
-import {isCarriable} from './names.js';
-import {defineInterface, toDOMString} from './webidl.js';
+import {newLockManager} from '../js/lock-manager.js';
+import {newStorageBucket} from '../js/storage-bucket.js';
+import {Backend} from './platform.js';
 
-export {AbortController, AbortSignal} from './abort.js';
-export {DOMException} from './dom-exception.js';
-export {Lock, LockManager} from './lock-manager.js';
+export {AbortController, AbortSignal} from '../js/abort.js';
+export {DOMException} from '../js/dom-exception.js';
+export {Lock, LockManager} from '../js/lock-manager.js';
+export {StorageBucket} from '../js/storage-bucket.js';
 
-const KEY = Symbol('StorageBucket');
-
-// The maximum length of a bucket name in bytes. Longer strings are refused without being converted
-// completely.
-const BUCKET_MAX = 255;
-
-function sessionAgent() {
-    return WebLocks.Agent.dup_default(Gio.BusType.SESSION);
+function newManager(agent, name) {
+    return new Backend(WebLocks.Manager.new(agent, name));
 }
 
-// Throws a TypeError if the name is not 1 to 255 bytes of UTF-8.
-function checkBucketName(name) {
-    if (!isCarriable(name))
-        throw new TypeError('The name of a storage bucket must be Unicode text without U+0000.');
-    const length = new TextEncoder().encode(name.slice(0, BUCKET_MAX + 1)).length;
-    if (length === 0 || length > BUCKET_MAX)
-        throw new TypeError(`The name of a storage bucket must be 1 to ${BUCKET_MAX} bytes.`);
-}
-
-export class StorageBucket {
-    #name;
-    #locks;
-
-    constructor(key, agent, name) {
-        if (key !== KEY)
-            throw new TypeError('Illegal constructor.');
-        checkBucketName(name);
-        const manager = WebLocks.Manager.new(agent, name);
-        this.#name = name;
-        this.#locks = newLockManager(() => manager);
-    }
-
-    get name() {
-        return this.#name;
-    }
-
-    get locks() {
-        return this.#locks;
-    }
-}
-
-defineInterface(StorageBucket, ['name', 'locks']);
-
-export const locks = newLockManager(() => WebLocks.Manager.new(null, null));
+export const locks = newLockManager(() => newManager(null, null));
 
 export function bucket(name) {
-    return new StorageBucket(KEY, sessionAgent(), toDOMString(name, 'The name'));
+    const agent = WebLocks.Agent.dup_default(Gio.BusType.SESSION);
+    return newStorageBucket(name, string => newManager(agent, string));
 }
 
 // Returns `locks` and `bucket` of another agent, such as one on the system bus:
@@ -73,8 +36,8 @@ export function forAgent(agent) {
     if (!(agent instanceof WebLocks.Agent))
         throw new TypeError('The agent is not a WebLocks.Agent.');
     return Object.freeze({
-        locks: newLockManager(() => WebLocks.Manager.new(agent, null)),
-        bucket: name => new StorageBucket(KEY, agent, toDOMString(name, 'The name')),
+        locks: newLockManager(() => newManager(agent, null)),
+        bucket: name => newStorageBucket(name, string => newManager(agent, string)),
     });
 }
 
@@ -83,5 +46,5 @@ export function forAgent(agent) {
 export function forManager(manager) {
     if (!(manager instanceof WebLocks.Manager))
         throw new TypeError('The manager is not a WebLocks.Manager.');
-    return newLockManager(() => manager);
+    return newLockManager(() => new Backend(manager));
 }

@@ -143,7 +143,7 @@ class Flatpak(unittest.TestCase):
         self.assertIn('/app/lib/libweblocks-1.so.0', installed)
         self.assertIn('/app/share/weblocks-1/gjs/weblocks.js', installed)
         for path in installed:
-            self.assertRegex(path, '^/app/(lib/libweblocks-1.so|share/(weblocks-1/gjs|locale)/)')
+            self.assertRegex(path, '^/app/(lib/libweblocks-1.so|share/(weblocks-1/g?js|locale)/)')
 
 
 if __name__ == '__main__':

@@ -6,7 +6,7 @@
 import Gio from 'gi://Gio';
 import WebLocks from 'gi://WebLocks?version=1';
 
-import {DOMException, forManager, locks} from '../../client-lib/gjs/weblocks.js';
+import {DOMException, forAgent, forManager, locks} from '../../client-lib/gjs/weblocks.js';
 import {assert, run, show, test} from './testing.js';
 
 const unused = () => {
@@ -70,6 +70,20 @@ test('tokens are numbers that grow', async t => {
     const holder = await t.hold(locks, name);
     const {held} = await inspect(name);
     assert.equal((await holder.granted).token, held.get_item(0).token);
+});
+
+test('lock.lost of a lock whose agent was closed', async t => {
+    const agent = new WebLocks.Agent();
+    const {locks: its} = forAgent(agent);
+    const name = t.name();
+    const closed = await t.hold(its, name);
+    const pending = t.request(its, name);
+    await its.query();
+    agent.close();
+    const error = await assert.rejects(closed.done, 'NetworkError');
+    const {lost} = await closed.granted;
+    assert.equal([lost.aborted, lost.reason === error, error.cause.code], [true, true, 'lost']);
+    assert.equal((await assert.rejects(pending.done, 'AbortError')).cause.code, 'closed');
 });
 
 test('a manager can be constructed', async t => {

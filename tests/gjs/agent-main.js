@@ -4,15 +4,11 @@
 // The process of an AgentProcess: executes the commands on its standard input, and prints the
 // results.
 
-import Gio from 'gi://Gio';
-import WebLocks from 'gi://WebLocks?version=1';
-
-import {AbortController, forAgent} from '../../client-lib/gjs/weblocks.js';
-import {readLine} from './agent-process.js';
+import {AbortController} from '../../client-lib/gjs/weblocks.js';
+import {finish, newAgent, print, standardInput} from './host.js';
 import {deferred} from './testing.js';
 
-const agent = new WebLocks.Agent();
-const {bucket, locks} = forAgent(agent);
+const {bucket, locks, getClientId, close} = newAgent();
 const requests = new Map();
 
 function write(message) {
@@ -51,16 +47,16 @@ const COMMANDS = {
     },
 
     close({id}) {
-        agent.close();
+        close();
         write({id, value: null});
     },
 };
 
-await locks.query();
-write({clientId: agent.clientId});
-const input = new Gio.DataInputStream({baseStream: Gio.UnixInputStream.new(0, false)});
-for (let line = await readLine(input); line !== null; line = await readLine(input)) {
+write({clientId: await getClientId()});
+for await (const text of standardInput()) {
+    const line = JSON.parse(text);
     if (line.do === 'exit')
         break;
     COMMANDS[line.do](line);
 }
+finish();

@@ -4,27 +4,8 @@
 // Agents in separate processes: AgentProcess is the test's side, agent-main.js runs in the process.
 // Each line through the pipes is one JSON value.
 
-import Gio from 'gi://Gio';
-import GLib from 'gi://GLib';
-
+import {startScript} from './host.js';
 import {assert, deferred, inTime} from './testing.js';
-
-const MAIN = GLib.build_filenamev([
-    GLib.path_get_dirname(GLib.filename_from_uri(import.meta.url)[0]), 'agent-main.js',
-]);
-
-export function readLine(stream) {
-    return new Promise((resolve, reject) => {
-        stream.read_line_async(GLib.PRIORITY_DEFAULT, null, (_stream, result) => {
-            try {
-                const [bytes] = stream.read_line_finish(result);
-                resolve(bytes === null ? null : JSON.parse(new TextDecoder().decode(bytes)));
-            } catch (error) {
-                reject(error);
-            }
-        });
-    });
-}
 
 export class AgentProcess {
     // Starts an agent that ends at the end of the test `t`, if not before.
@@ -37,9 +18,7 @@ export class AgentProcess {
     }
 
     constructor() {
-        this._process = Gio.Subprocess.new(['gjs', '-m', MAIN],
-            Gio.SubprocessFlags.STDIN_PIPE | Gio.SubprocessFlags.STDOUT_PIPE);
-        this._input = this._process.get_stdin_pipe();
+        this._process = startScript('agent-main.js');
         this._ready = deferred();
         this._calls = new Map();
         this._count = 0;
@@ -51,9 +30,12 @@ export class AgentProcess {
     }
 
     async _listen() {
-        const lines = new Gio.DataInputStream({baseStream: this._process.get_stdout_pipe()});
-        this._ready.resolve(await readLine(lines));
-        for (let line = await readLine(lines); line !== null; line = await readLine(lines)) {
+        for await (const text of this._process.lines) {
+            const line = JSON.parse(text);
+            if ('clientId' in line) {
+                this._ready.resolve(line);
+                continue;
+            }
             const {granted, done} = this._calls.get(line.id);
             if ('granted' in line)
                 granted.resolve(line.granted);
@@ -65,7 +47,7 @@ export class AgentProcess {
     }
 
     _send(message) {
-        this._input.write_all(`${JSON.stringify(message)}\n`, null);
+        this._process.write(`${JSON.stringify(message)}\n`);
     }
 
     _call(message) {
@@ -107,27 +89,18 @@ export class AgentProcess {
     }
 
     _waitGone() {
-        return inTime(new Promise((resolve, reject) => {
-            this._process.wait_async(null, (process, result) => {
-                try {
-                    resolve(process.wait_finish(result));
-                } catch (error) {
-                    reject(error);
-                }
-            });
-        }), 'end of an agent process');
+        return inTime(this._process.wait(), 'end of an agent process');
     }
 
     // Lets the process run to the end of its script, whatever it holds and waits for.
     async exit() {
         this._send({do: 'exit'});
-        await this._waitGone();
-        return this._process.get_if_exited() ? this._process.get_exit_status() : null;
+        return this._waitGone();
     }
 
     // SIGKILL; resolves when the process has ended.
     async kill() {
-        this._process.force_exit();
+        this._process.kill();
         await this._waitGone();
     }
 }

@@ -3,17 +3,15 @@
 
 // Many requests at the same time.
 
-import GLib from 'gi://GLib';
-
 import {bucket, locks} from '../../client-lib/gjs/weblocks.js';
+import {readText} from './host.js';
 import {FACTOR, assert, run, test} from './testing.js';
 
 const numbers = count => Array.from({length: count}, (_value, index) => index);
 
 // The processor time of the main thread, which does not depend on other processes.
 function getProcessorMs() {
-    const [, bytes] = GLib.file_get_contents('/proc/self/schedstat');
-    return Number(new TextDecoder().decode(bytes).split(' ')[0]) / 1e6;
+    return Number(readText('/proc/self/schedstat').split(' ')[0]) / 1e6;
 }
 
 test('200 requests for one name: one at a time, in order', async t => {

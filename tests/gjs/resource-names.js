@@ -4,10 +4,7 @@
 // Any DOMString is a name, unless it begins with a hyphen. Strings that D-Bus does not support are
 // escaped.
 
-import GLib from 'gi://GLib';
-import Gio from 'gi://Gio';
-
-import {fromDBusName, toDBusName} from '../../client-lib/gjs/names.js';
+import {fromDBusName, toDBusName} from '../../client-lib/js/names.js';
 import {locks} from '../../client-lib/gjs/weblocks.js';
 import {assert, run, show, test} from './testing.js';
 
@@ -19,21 +16,6 @@ const NAMES = [
     '\u0010', '\u0010e', '\u0010u0000', '\u0010\u0010e', '\x01\x7F', 'e', 'u0000', 'ä', 'a\u0308',
     ' ', '\n', 'x-anything', '/', 'constructor', '__proto__',
 ];
-
-async function dbusNames() {
-    const reply = await new Promise((resolve, reject) => {
-        Gio.DBus.session.call('org.w3.WebLocks', '/org/w3/WebLocks/bucket/default',
-            'org.w3.WebLocks', 'Query', null, new GLib.VariantType('(a(sss)a(sss))'),
-            Gio.DBusCallFlags.NONE, -1, null, (connection, result) => {
-                try {
-                    resolve(connection.call_finish(result));
-                } catch (error) {
-                    reject(error);
-                }
-            });
-    });
-    return reply.recursiveUnpack()[0].map(([name]) => name);
-}
 
 for (const name of NAMES) {
     test(`${show(name)} is a valid name`, async () => {
@@ -66,7 +48,7 @@ test('a leading hyphen is reserved', async () => {
     }
 });
 
-test('the encoding on D-Bus', async t => {
+test('the encoding for D-Bus', () => {
     const forms = {
         'abc': 'abc',
         '\x00': '\u0010u0000',
@@ -79,9 +61,6 @@ test('the encoding on D-Bus', async t => {
     };
     for (const [name, dbusName] of Object.entries(forms)) {
         assert.equal(toDBusName(name), dbusName);
-        const request = await t.hold(locks, name);
-        assert.equal(await dbusNames(), [dbusName], 'names on D-Bus');
-        await request.release();
     }
 });
 

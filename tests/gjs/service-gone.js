@@ -4,40 +4,33 @@
 // Without the service, and when it ends and returns. This file runs on a bus without a service, and
 // starts and kills its own.
 
-import Gio from 'gi://Gio';
-import GLib from 'gi://GLib';
-
 import {DOMException, locks} from '../../client-lib/gjs/weblocks.js';
+import {getenv, readText, startProcess} from './host.js';
 import {assert, deferred, isSettled, run, test, waitFor} from './testing.js';
 
-const DAEMON = GLib.getenv('WEBLOCKSD');
+const DAEMON = getenv('WEBLOCKSD');
 const [SIGCONT, SIGSTOP] = [18, 19];
-const ADDRESS = GLib.getenv('DBUS_SESSION_BUS_ADDRESS');
+const ADDRESS = getenv('DBUS_SESSION_BUS_ADDRESS');
 
 async function startService(t, ...more) {
-    const process = Gio.Subprocess.new([DAEMON, `--address=${ADDRESS}`, ...more],
-        Gio.SubprocessFlags.NONE);
+    const process = startProcess([DAEMON, `--address=${ADDRESS}`, ...more]);
     const service = {
         // Resolves when the process has stopped, which may be later than the signal.
         async pause() {
-            process.send_signal(SIGSTOP);
-            const path = `/proc/${process.get_identifier()}/stat`;
+            process.signal(SIGSTOP);
             await waitFor(() => {
-                const stat = new TextDecoder().decode(GLib.file_get_contents(path)[1]);
+                const stat = readText(`/proc/${process.pid}/stat`);
                 return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T');
             }, 'end of all activity of the service');
         },
 
         resume() {
-            process.send_signal(SIGCONT);
+            process.signal(SIGCONT);
         },
 
         async kill() {
-            process.force_exit();
-            await new Promise(resolve => process.wait_async(null, (_process, result) => {
-                process.wait_finish(result);
-                resolve();
-            }));
+            process.kill();
+            await process.wait();
         },
     };
     t.cleanup(() => service.kill());
@@ -83,18 +76,19 @@ test('a service without its state: promises of holders are rejected, and their c
     const granted = deferred();
     const goOn = deferred();
     let continued = false;
-    const done = locks.request(t.name(), async () => {
-        granted.resolve();
+    const done = locks.request(t.name(), async lock => {
+        granted.resolve(lock);
         await goOn.promise;
         continued = true;
     });
     done.catch(() => {});
-    await granted.promise;
-    assert.equal(await isSettled(done), false);
+    const {lost} = await granted.promise;
+    assert.equal([await isSettled(done), lost.aborted], [false, false]);
     await service.kill();
     await startService(t, '--no-state');
     const error = await assert.rejects(done, 'NetworkError');
     assert.true(error.message.includes('service'), error.message);
+    assert.equal([lost.aborted, lost.reason === error, error.cause.code], [true, true, 'lost']);
     assert.equal(continued, false);
     goOn.resolve();
     await waitFor(() => continued, 'the rest of the callback');

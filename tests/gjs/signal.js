@@ -3,8 +3,6 @@
 
 // The option signal: requests that are aborted.
 
-import WebLocks from 'gi://WebLocks?version=1';
-
 import {AbortController, AbortSignal, DOMException, locks} from '../../client-lib/gjs/weblocks.js';
 import {assert, deferred, run, test} from './testing.js';
 
@@ -101,22 +99,6 @@ test('aborted around the grant: called or aborted, and blocks no other request',
         assert.equal(outcome, wasCalled ? 'granted' : 'AbortError', `round ${i}`);
         assert.equal(await locks.request(name, () => 'next'), 'next');
     }
-});
-
-// Other events can occur between the end of the library's call and that of the promise.
-test('aborted between the grant and the callback: never called, and released', async t => {
-    const name = t.name();
-    const controller = new AbortController();
-    const {prototype} = WebLocks.Manager;
-    const {request_finish: finish} = prototype;
-    t.cleanup(() => (prototype.request_finish = finish));
-    prototype.request_finish = function (result) {
-        const lock = finish.call(this, result);
-        controller.abort('just now');
-        return lock;
-    };
-    await assert.rejectsWith(locks.request(name, {signal: controller.signal}, unused), 'just now');
-    await locks.request(name, {ifAvailable: true}, lock => assert.notEqual(lock, null));
 });
 
 test('an abort after the grant has no effect', async t => {

@@ -3,9 +3,6 @@
 
 // The option steal.
 
-import Gio from 'gi://Gio';
-import WebLocks from 'gi://WebLocks?version=1';
-
 import {DOMException, locks} from '../../client-lib/gjs/weblocks.js';
 import {AgentProcess} from './agent-process.js';
 import {assert, deferred, run, test} from './testing.js';
@@ -64,28 +61,6 @@ test('a lock that was stolen before its callback could run', async t => {
     await assert.rejects(holder.done, 'AbortError');
     await stealer.granted;
     assert.equal(await stealer.release('mine'), 'mine');
-});
-
-// The end of the lock can be notified between the end of the library's call and that of the
-// promise.
-test('a lock that was stolen between the grant and the callback', async t => {
-    const name = t.name();
-    const {prototype} = WebLocks.Manager;
-    const {request_finish: finish} = prototype;
-    const stealer = new WebLocks.Agent();
-    t.cleanup(() => stealer.close());
-    prototype.request_finish = function (result) {
-        prototype.request_finish = finish;
-        const lock = finish.call(this, result);
-        WebLocks.Manager.new(stealer, 'default').request_sync(name, new WebLocks.Options({steal: true}), null);
-        while (lock.held)
-            this.query_sync(null);
-        // After the emission of the signal `lost`.
-        return Object.assign(lock, {connect: () => 0, disconnect() {}});
-    };
-    const broken = t.request(locks, name);
-    await assert.rejects(broken.done, 'AbortError');
-    assert.equal(broken.wasCalled, true);
 });
 
 test('stolen while it is being released', async t => {

@@ -5,12 +5,10 @@
 // for each. A test fails if it throws, if it has not finished at its deadline, or if it leaves a
 // lock or a request. run-with-service.py starts the files, and checks their output on stderr.
 
-import GLib from 'gi://GLib';
-import System from 'system';
-
 import {locks, bucket} from '../../client-lib/gjs/weblocks.js';
+import {args, exit, getenv, getMonotonicMs, print} from './host.js';
 
-export const FACTOR = Number(GLib.getenv('WEBLOCKS_TEST_TIMEOUT_FACTOR') ?? '1');
+export const FACTOR = Number(getenv('WEBLOCKS_TEST_TIMEOUT_FACTOR') ?? '1');
 // The time limit for anything that usually takes almost no time.
 export const PATIENCE = 20000 * FACTOR;
 
@@ -127,12 +125,12 @@ export function inTime(promise, what, milliseconds = PATIENCE) {
 
 // Waits until the (asynchronous) condition is true; returns its value.
 export async function waitFor(condition, what, milliseconds = PATIENCE) {
-    const deadline = GLib.get_monotonic_time() + milliseconds * 1000;
+    const deadline = getMonotonicMs() + milliseconds;
     for (;;) {
         const value = await condition();
         if (value)
             return value;
-        if (GLib.get_monotonic_time() > deadline)
+        if (getMonotonicMs() > deadline)
             throw new Error(`${what}: not within ${milliseconds} ms`);
         await new Promise(resolve => setTimeout(resolve, 5));
     }
@@ -252,12 +250,12 @@ export async function run() {
     let count = 0;
     let failed = 0;
     for (const entry of tests) {
-        if (ARGV.length > 0 && !ARGV.includes(entry.name))
+        if (args.length > 0 && !args.includes(entry.name))
             continue;
         const isGood = await runOne(entry);
         failed += isGood ? 0 : 1;
         print(`${isGood ? 'ok' : 'not ok'} ${++count} - ${entry.name}`);
     }
     print(`1..${count}`);
-    System.exit(failed === 0 ? 0 : 1);
+    exit(failed === 0 ? 0 : 1);
 }

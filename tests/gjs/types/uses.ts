@@ -25,6 +25,7 @@ const clientIds: string[] = snapshot.held.concat(snapshot.pending).map(info => i
 const store: StorageBucket = bucket('org.example.Editor');
 const managers: LockManager[] = [store.locks, forAgent({}).locks, forManager({})];
 await forAgent({}).bucket(store.name).locks.request('name', {steal: true}, lock => clientIds);
+await locks.request('name', lock => lock.lost.addEventListener('abort', () => lock.lost.reason));
 
 // @ts-expect-error: a lock may be missing here
 await locks.request('name', {ifAvailable: true}, lock => lock.name);

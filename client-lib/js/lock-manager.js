@@ -1,18 +1,28 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// LockManager and Lock of the standard, implemented with the library's manager and lock.
+// LockManager and Lock of the standard, for every platform with JavaScript.
 //
-// References: a pending request is kept alive by the library's operation. A held lock is kept alive
-// by `heldLocks` until the promise of its callback settles, even if that promise is not reachable
-// any more. A Lock that a script keeps after that is not held.
+// A LockManager uses a backend of its platform, which is one bucket of one agent. Names are those on
+// D-Bus. A backend has two methods:
+//
+// request(name, options, isCancelled) makes a request; `options` has mode, ifAvailable, steal, timeout
+//   and why, if they were given. If it is cancelled already, it is only checked. Returns
+//   {granted, cancel()}. The promise `granted` has the platform's lock, or null if it was not available.
+//   It is rejected with CANCELLED after cancel(), or with an exception (newException()).
+// query() returns a promise for {held, pending}, lists of {name, mode, clientId}.
+//
+// The platform's lock has `token` and two methods:
+//
+// onLost(callback) is called once; `callback` gets the exception if the lock is lost before release().
+// release() returns a promise for null, or for the exception if the lock was not held any more.
+//
+// References: the platform keeps pending requests alive. A held lock is kept alive by `heldLocks` until
+// the promise of its callback settles, even if that promise is not reachable any more. A Lock that a
+// script keeps after that is not held.
 
-import Gio from 'gi://Gio';
-import GLib from 'gi://GLib';
-import WebLocks from 'gi://WebLocks?version=1';
-
-import {isAbortSignal, onAbort} from './abort.js';
-import {DOMException, exceptionFor} from './dom-exception.js';
+import {AbortController, isAbortSignal, onAbort} from './abort.js';
+import {CANCELLED, DOMException} from './dom-exception.js';
 import {fromDBusName, toDBusName, toDBusText} from './names.js';
 import {
     defineInterface, toCallback, toDictionary, toDOMString, toEnum, toInteger,
@@ -39,28 +49,21 @@ function toAbortSignal(value) {
     return value;
 }
 
-function modeName(mode) {
-    return mode === WebLocks.Mode.SHARED ? 'shared' : 'exclusive';
-}
-
-// Calls METHOD_async of an object of the library, and returns a promise for the result of
-// METHOD_finish.
-function call(object, method, ...args) {
-    return new Promise((resolve, reject) => {
-        object[`${method}_async`](...args, (source, result) => {
-            try {
-                resolve(source[`${method}_finish`](result));
-            } catch (error) {
-                reject(error);
-            }
-        });
-    });
-}
+let loseLock;
 
 export class Lock {
     #name;
     #mode;
     #token;
+    #loss = null; // the exception
+    #controller = null; // of the signal `lost`
+
+    static {
+        loseLock = (lock, exception) => {
+            lock.#loss ??= exception;
+            lock.#controller?.abort(lock.#loss);
+        };
+    }
 
     constructor(key, name, mode, token) {
         if (key !== KEY)
@@ -82,27 +85,38 @@ export class Lock {
     get token() {
         return this.#token;
     }
+
+    // An extension of the standard: an AbortSignal that is aborted if the lock is lost while the
+    // callback runs. Its reason is the exception with which request() is rejected.
+    get lost() {
+        if (this.#controller === null) {
+            this.#controller = new AbortController();
+            if (this.#loss !== null)
+                this.#controller.abort(this.#loss);
+        }
+        return this.#controller.signal;
+    }
 }
 
 export class LockManager {
     #open;
     #opened = null;
 
-    // `open` returns the library's manager; it is called when the manager is first needed.
+    // `open` returns the backend; it is called when the manager is first needed.
     constructor(key, open) {
         if (key !== KEY)
             throw new TypeError('Illegal constructor.');
         this.#open = open;
     }
 
-    get #manager() {
+    get #backend() {
         this.#opened ??= this.#open();
         return this.#opened;
     }
 
     // Two overloads; in both the last argument is the callback.
     async request(name, _callback) {
-        const manager = this.#manager;
+        const backend = this.#backend;
         const count = Math.min(arguments.length, 3);
         if (count < 2)
             throw new TypeError(`request: 2 arguments required, but only ${count} present.`);
@@ -110,14 +124,12 @@ export class LockManager {
         const options = count === 3 ? arguments[1] : undefined;
         Object.assign(request, toDictionary(options, LOCK_OPTIONS, 'The argument options'));
         request.callback = toCallback(arguments[count - 1], 'The callback');
-        return requestLock(manager, request);
+        return requestLock(backend, request);
     }
 
     async query() {
-        const snapshot = await call(this.#manager, 'query', null).catch(error => {
-            throw exceptionFor(error);
-        });
-        return {held: lockInfos(snapshot.held), pending: lockInfos(snapshot.pending)};
+        const {held, pending} = await this.#backend.query();
+        return {held: lockInfos(held), pending: lockInfos(pending)};
     }
 }
 
@@ -128,40 +140,22 @@ export function newLockManager(open) {
     return new LockManager(KEY, open);
 }
 
-function isCancelled(error) {
-    return error instanceof GLib.Error &&
-        error.matches(Gio.IOErrorEnum, Gio.IOErrorEnum.CANCELLED);
-}
-
-function libraryOptions({mode, ifAvailable, steal, timeout, why}) {
-    return new WebLocks.Options({
-        mode: mode === 'shared' ? WebLocks.Mode.SHARED : WebLocks.Mode.EXCLUSIVE,
-        ifAvailable: ifAvailable ?? false,
-        steal: steal ?? false,
-        timeout: timeout ?? 0,
-        why: why ?? '',
-    });
-}
-
 // "Request a lock": returns the promise for request(). The library makes the checks of the method
-// request() in the standard's order, except that it allows a cancellable with all options; a request
+// request() in the standard's order, except that it can cancel requests with all options; a request
 // that is cancelled before it is made is only checked. An abort settles the promise after the library has sent it to
 // the service, so that a later query doesn't include the request.
-function requestLock(manager, request) {
+function requestLock(backend, request) {
     return new Promise((resolve, reject) => {
         const {name, signal} = request;
-        const cancellable = signal ? new Gio.Cancellable() : null;
         const isRefused = signal && (request.steal || request.ifAvailable);
-        let forgetSignal = () => {};
-        if (isRefused || signal?.aborted)
-            cancellable.cancel();
-        else if (signal)
-            forgetSignal = onAbort(signal, () => cancellable.cancel());
-        call(manager, 'request', toDBusName(name), libraryOptions(request), cancellable).then(
+        const isCancelled = Boolean(isRefused || signal?.aborted);
+        const {granted, cancel} = backend.request(toDBusName(name), request, isCancelled);
+        const forgetSignal = signal && !isCancelled ? onAbort(signal, cancel) : () => {};
+        granted.then(
             lock => {
                 forgetSignal();
                 if (signal?.aborted) {
-                    lock.release();
+                    lock?.release();
                     reject(signal.reason);
                 } else if (lock === null) {
                     resolve(invoke(request.callback, null));
@@ -171,8 +165,8 @@ function requestLock(manager, request) {
             },
             error => {
                 forgetSignal();
-                if (!isCancelled(error))
-                    reject(exceptionFor(error));
+                if (error !== CANCELLED)
+                    reject(error);
                 else
                     reject(isRefused ? refusedSignal() : signal.reason);
             }).catch(reject);
@@ -190,25 +184,19 @@ function invoke(callback, lock) {
     return new Promise(resolve => resolve(callback(lock)));
 }
 
-// Releases the lock. Returns null, or the exception if the lock was not held any more.
-function release(lock) {
-    return call(lock, 'release', null).then(() => null, exceptionFor);
-}
-
 // Runs the callback, and holds the lock until its promise has settled. If the lock is lost before,
 // the promise of request() is rejected immediately, and the callback continues.
-function hold(lock, {name, callback}, resolve, reject) {
+function hold(lock, {name, mode, callback}, resolve, reject) {
+    const given = new Lock(KEY, name, mode ?? 'exclusive', lock.token);
     heldLocks.add(lock);
-    const lostId = lock.connect('lost', (_lock, error) => reject(exceptionFor(error)));
-    // The lock may have been lost before this handler was connected. Releasing it returns the
-    // reason.
-    if (!lock.held)
-        release(lock).then(reject);
+    lock.onLost(exception => {
+        reject(exception);
+        loseLock(given, exception);
+    });
 
-    const waiting = invoke(callback, new Lock(KEY, name, modeName(lock.mode), lock.token));
+    const waiting = invoke(callback, given);
     const settle = async isFulfilled => {
-        lock.disconnect(lostId);
-        const loss = await release(lock);
+        const loss = await lock.release();
         heldLocks.delete(lock);
         // The exception of the callback takes precedence over an error of the release.
         if (loss !== null && (isFulfilled || loss.name === 'AbortError'))
@@ -220,14 +208,5 @@ function hold(lock, {name, callback}, resolve, reject) {
 }
 
 function lockInfos(list) {
-    const infos = [];
-    for (let i = 0; i < list.get_n_items(); i++) {
-        const info = list.get_item(i);
-        infos.push({
-            name: fromDBusName(info.name),
-            mode: modeName(info.mode),
-            clientId: info.clientId,
-        });
-    }
-    return infos;
+    return list.map(info => ({...info, name: fromDBusName(info.name)}));
 }

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// What goes to the library and comes from it: names on D-Bus, and events between the end of the library's call
+// and that of the promise.
+
+import Gio from 'gi://Gio';
+import GLib from 'gi://GLib';
+import WebLocks from 'gi://WebLocks?version=1';
+
+import {AbortController, locks} from '../../client-lib/gjs/weblocks.js';
+import {assert, run, test} from './testing.js';
+
+const unused = () => {
+    throw new Error('the callback must not be called');
+};
+
+async function dbusNames() {
+    const reply = await new Promise((resolve, reject) => {
+        Gio.DBus.session.call('org.w3.WebLocks', '/org/w3/WebLocks/bucket/default',
+            'org.w3.WebLocks', 'Query', null, new GLib.VariantType('(a(sss)a(sss))'),
+            Gio.DBusCallFlags.NONE, -1, null, (connection, result) => {
+                try {
+                    resolve(connection.call_finish(result));
+                } catch (error) {
+                    reject(error);
+                }
+            });
+    });
+    return reply.recursiveUnpack()[0].map(([name]) => name);
+}
+
+test('names on D-Bus', async t => {
+    const names = {'abc': 'abc', '\x00': '\u0010u0000', '\u0010': '\u0010e', '\uD800': '\u0010ud800'};
+    for (const [name, dbusName] of Object.entries(names)) {
+        const request = await t.hold(locks, name);
+        assert.equal(await dbusNames(), [dbusName]);
+        await request.release();
+    }
+});
+
+// Other events can occur between the end of the library's call and that of the promise.
+test('aborted between the grant and the callback: never called, and released', async t => {
+    const name = t.name();
+    const controller = new AbortController();
+    const {prototype} = WebLocks.Manager;
+    const {request_finish: finish} = prototype;
+    t.cleanup(() => (prototype.request_finish = finish));
+    prototype.request_finish = function (result) {
+        const lock = finish.call(this, result);
+        controller.abort('just now');
+        return lock;
+    };
+    await assert.rejectsWith(locks.request(name, {signal: controller.signal}, unused), 'just now');
+    await locks.request(name, {ifAvailable: true}, lock => assert.notEqual(lock, null));
+});
+
+// The end of the lock can be notified between the end of the library's call and that of the
+// promise.
+test('a lock that was stolen between the grant and the callback', async t => {
+    const name = t.name();
+    const {prototype} = WebLocks.Manager;
+    const {request_finish: finish} = prototype;
+    const stealer = new WebLocks.Agent();
+    t.cleanup(() => stealer.close());
+    prototype.request_finish = function (result) {
+        prototype.request_finish = finish;
+        const lock = finish.call(this, result);
+        WebLocks.Manager.new(stealer, 'default').request_sync(name, new WebLocks.Options({steal: true}), null);
+        while (lock.held)
+            this.query_sync(null);
+        // After the emission of the signal `lost`.
+        return Object.assign(lock, {connect: () => 0, disconnect() {}});
+    };
+    const broken = t.request(locks, name);
+    await assert.rejects(broken.done, 'AbortError');
+    assert.equal(broken.wasCalled, true);
+});
+
+await run();
