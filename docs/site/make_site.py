@@ -39,7 +39,8 @@ NAVIGATION = {
     ],
     'Reference': [
         ('library/index.html', 'C library'),
-        ('client-lib/gjs/README.md', 'JavaScript'),
+        ('client-lib/gjs/README.md', 'JavaScript in GJS'),
+        ('client-lib/node/README.md', 'JavaScript in Node.js'),
         ('client-lib/python/README.md', 'Python'),
         ('reference/index.html', 'D-Bus interface'),
         ('docs/contract.md', 'Details of the D-Bus interface'),

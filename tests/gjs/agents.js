@@ -57,16 +57,6 @@ test('the lock of an agent that ends is free', async t => {
     await waiter.granted;
 });
 
-test('the lock of an agent that is closed is free', async t => {
-    const name = t.name();
-    const other = await AgentProcess.start(t);
-    const holder = await other.hold(name);
-    const waiter = t.request(locks, name);
-    await other.closeAgent();
-    await assert.rejects(holder.done, 'NetworkError');
-    await waiter.granted;
-});
-
 test('the request of an agent that is killed is skipped', async t => {
     const name = t.name();
     const [first, second] = await Promise.all([AgentProcess.start(t), AgentProcess.start(t)]);

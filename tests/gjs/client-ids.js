@@ -8,6 +8,7 @@ import GLib from 'gi://GLib';
 import WebLocks from 'gi://WebLocks?version=1';
 
 import {AbortSignal, forAgent, locks} from '../../client-lib/gjs/weblocks.js';
+import {AgentProcess} from './agent-process.js';
 import {assert, run, test} from './testing.js';
 
 const unused = () => {
@@ -66,6 +67,16 @@ test('closing an agent breaks its locks', async t => {
     const error = await assert.rejects(holder.done, 'NetworkError');
     assert.true(error.message.includes('connection'), error.message);
     await t.hold(locks, name);
+});
+
+test('the lock of an agent that is closed is free', async t => {
+    const name = t.name();
+    const other = await AgentProcess.start(t);
+    const holder = await other.hold(name);
+    const waiter = t.request(locks, name);
+    await other.closeAgent();
+    await assert.rejects(holder.done, 'NetworkError');
+    await waiter.granted;
 });
 
 test('forAgent() requires an agent', () => {

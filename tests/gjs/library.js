@@ -30,6 +30,11 @@ async function dbusNames() {
     return reply.recursiveUnpack()[0].map(([name]) => name);
 }
 
+test('an object whose prototype is a signal is no signal', async t => {
+    const {signal} = new AbortController();
+    await assert.rejects(locks.request(t.name(), {signal: Object.create(signal)}, unused), 'TypeError');
+});
+
 test('names on D-Bus', async t => {
     const names = {'abc': 'abc', '\x00': '\u0010u0000', '\u0010': '\u0010e', '\uD800': '\u0010ud800'};
     for (const [name, dbusName] of Object.entries(names)) {

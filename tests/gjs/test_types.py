@@ -1,10 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""weblocks.d.ts declares what weblocks.js exports, and TypeScript's compiler infers the intended
+"""The declarations of a module declare what it exports, and TypeScript's compiler infers the intended
 types.
 
-test_types.py DIRECTORY_OF_THE_MODULE"""
+test_types.py MODULE DECLARATIONS USES IMPORT
+
+USES imports IMPORT. What it has to accept is in it, and after @ts-expect-error what it has to refuse."""
 
 import json
 import os
@@ -18,22 +20,24 @@ import unittest
 from buses import environment
 from tap import main
 
-MODULE = os.path.abspath(sys.argv.pop(1))
-HERE = os.path.dirname(os.path.abspath(__file__))
+MODULE, DECLARATIONS, USES = map(os.path.abspath, sys.argv[1:4])
+IMPORT = sys.argv[4]
+LIBRARIES = ['dom'] if IMPORT == 'weblocks' else []  # AbortSignal is Node.js's
+del sys.argv[1:5]
 
 
-def read(name):
-    with open(os.path.join(MODULE, name), encoding='utf-8') as file:
+def read(path):
+    with open(path, encoding='utf-8') as file:
         return file.read()
 
 
 class Types(unittest.TestCase):
     def test_the_exports(self):
-        listed = re.findall(r'export \{([^}]+)\}', read('weblocks.js'))
+        listed = re.findall(r'export (?:const )?\{([^}]+)\}', read(MODULE))
         exported = {name.strip() for names in listed for name in names.split(',')}
-        exported |= set(re.findall(r'^export (?:class|const|function) (\w+)', read('weblocks.js'),
+        exported |= set(re.findall(r'^export (?:class|const|function) (\w+)', read(MODULE),
                                    re.MULTILINE))
-        declared = set(re.findall(r'^export (?:class|const|function) (\w+)', read('weblocks.d.ts'),
+        declared = set(re.findall(r'^export (?:class|const|function) (\w+)', read(DECLARATIONS),
                                   re.MULTILINE))
         self.assertEqual(declared, exported)
 
@@ -47,9 +51,8 @@ class Types(unittest.TestCase):
             with open(config, 'w', encoding='utf-8') as file:
                 json.dump({'compilerOptions': {
                     'strict': True, 'noEmit': True, 'target': 'es2022', 'module': 'esnext',
-                    'lib': ['es2022'], 'types': [], 'moduleResolution': 'bundler',
-                    'paths': {'file:///usr/share/weblocks-1/gjs/*': [f'{MODULE}/*']}},
-                    'files': [os.path.join(HERE, 'types', 'uses.ts')]}, file)
+                    'lib': ['es2022', *LIBRARIES], 'types': [], 'moduleResolution': 'bundler',
+                    'paths': {IMPORT: [DECLARATIONS]}}, 'files': [USES]}, file)
             result = subprocess.run([node, compiler, '-p', config], capture_output=True, text=True,
                                     check=False)
         self.assertEqual((result.stdout, result.returncode), ('', 0))

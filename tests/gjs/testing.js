@@ -228,13 +228,13 @@ function diagnostic(text) {
         print(`# ${line}`);
 }
 
-async function runOne({name, body, keepsLocks}) {
+async function runOne({name, body, keepsLocks, patience}) {
     const context = new TestContext(name);
     context.keepsLocks = keepsLocks ?? false;
     let failure = null;
     const attempt = async (part, what) => {
         try {
-            await inTime(part(), what);
+            await inTime(part(), what, patience);
         } catch (error) {
             failure ??= error ?? new Error('undefined or null was thrown');
             diagnostic(`${show(error)}\n${error?.stack ?? ''}`.trimEnd());

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+export type LockMode = 'exclusive' | 'shared';
+
+export interface LockOptions {
+    /** Default: `exclusive`. */
+    mode?: LockMode;
+    /** The callback gets null if the lock is not available immediately. */
+    ifAvailable?: boolean;
+    /** Ends the locks that are held under the name, and takes the lock. */
+    steal?: boolean;
+    /** Aborts the request while it waits. */
+    signal?: AbortSignal;
+    /** Milliseconds of waiting until the promise is rejected with TimeoutError; 0: no time-out. Not in the standard. */
+    timeout?: number;
+    /** Shown to people who look at who holds the lock. Not in the standard. */
+    why?: string;
+}
+
+export class Lock {
+    private constructor();
+    readonly name: string;
+    readonly mode: LockMode;
+    /** The fencing token: grows with each grant in the bucket. Not in the standard. */
+    readonly token: number;
+    /**
+     * Aborted if the lock is lost while the callback runs; the reason is the exception with which
+     * request() is rejected. Not in the standard.
+     */
+    readonly lost: AbortSignal;
+}
+
+export interface LockInfo {
+    name: string;
+    mode: LockMode;
+    clientId: string;
+}
+
+export interface LockManagerSnapshot {
+    /** In the order of the grants. */
+    held: LockInfo[];
+    /** Requests for the same name are in the order in which they were made. */
+    pending: LockInfo[];
+}
+
+export type LockGrantedCallback<T, L extends Lock | null = Lock> = (lock: L) => T;
+
+export class LockManager {
+    private constructor();
+    /** Holds the lock until the promise of the callback settles; the promise has its result. */
+    request<T>(name: string, callback: LockGrantedCallback<T>): Promise<Awaited<T>>;
+    request<T>(name: string, options: LockOptions & {ifAvailable?: false},
+               callback: LockGrantedCallback<T>): Promise<Awaited<T>>;
+    request<T>(name: string, options: LockOptions,
+               callback: LockGrantedCallback<T, Lock | null>): Promise<Awaited<T>>;
+    query(): Promise<LockManagerSnapshot>;
+}
+
+export class StorageBucket {
+    private constructor();
+    readonly name: string;
+    readonly locks: LockManager;
+}
+
+/** The lock manager of the default bucket, `default`, on the session bus. */
+export const locks: LockManager;
+
+/** A storage bucket by its name, 1 to 255 bytes of UTF-8: an application uses its application id. */
+export function bucket(name: string): StorageBucket;

@@ -1,0 +1,583 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* libweblocks for JavaScript, by Node-API only, so that one object works in all versions of
+ * Node.js, and in Bun and Deno.
+ *
+ * Each environment (the main thread, each worker) is an agent of its own. All functions of the
+ * library are called in its thread and in its own main context (loop.h). platform.js calls the
+ * functions below, with a number for each request, which is that of its lock, too. Results come by
+ * the two functions that start() gets: result(number, code, value), where `value` is the message if
+ * `code` is not null, and lost(number, code, message).
+ *
+ * A process stays alive while operations are pending. What it holds does not keep it alive. */
+
+#include <node_api.h>
+#include <string.h>
+#include <weblocks/weblocks.h>
+
+#include "loop.h"
+
+/* More than the service accepts, so that what is cut is refused. */
+#define STRING_BYTES_MAX 1100
+
+/* The flags of request(). */
+enum {
+    FLAG_SHARED = 1,
+    FLAG_IF_AVAILABLE = 2,
+    FLAG_STEAL = 4,
+    FLAG_CAN_BE_CANCELLED = 8,
+    FLAG_IS_CANCELLED = 16,
+};
+
+typedef struct {
+    napi_env env;
+    Loop *loop;
+    napi_threadsafe_function wake;
+    napi_ref result, lost;
+    WebLocksAgent *agent;     /* NULL: none yet, or its connection has ended */
+    WebLocksManager *manager; /* the one that was used last; NULL: none */
+    char *bucket;             /* that of `manager`; NULL: the default one */
+    GHashTable *requests;     /* number -> Request: pending requests and locks */
+    guint n_pending;
+    napi_value batch; /* the function that run() was called with, until it is called */
+    gboolean is_closing;
+} Module;
+
+typedef struct {
+    Module *module;
+    gint64 number;
+    GCancellable *cancellable;
+    WebLocksLock *lock; /* NULL: pending */
+} Request;
+
+/* ---- values */
+
+static napi_value
+new_null(Module *self)
+{
+    napi_value value = NULL;
+
+    napi_get_null(self->env, &value);
+    return value;
+}
+
+static napi_value
+new_number(Module *self, double number)
+{
+    napi_value value = NULL;
+
+    napi_create_double(self->env, number, &value);
+    return value;
+}
+
+static napi_value
+new_string(Module *self, const char *string)
+{
+    napi_value value = NULL;
+
+    napi_create_string_utf8(self->env, string, NAPI_AUTO_LENGTH, &value);
+    return value;
+}
+
+static void
+set_string(Module *self, napi_value object, const char *name, const char *string)
+{
+    napi_set_named_property(self->env, object, name, new_string(self, string));
+}
+
+static napi_value
+new_list(Module *self, GListModel *list)
+{
+    napi_value array = NULL;
+
+    napi_create_array(self->env, &array);
+    for (guint i = 0; i < g_list_model_get_n_items(list); i++) {
+        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(list, i);
+        const gboolean is_shared = web_locks_lock_info_get_mode(info) == WEB_LOCKS_MODE_SHARED;
+        napi_value object = NULL;
+
+        napi_create_object(self->env, &object);
+        set_string(self, object, "name", web_locks_lock_info_get_name(info));
+        set_string(self, object, "mode", is_shared ? "shared" : "exclusive");
+        set_string(self, object, "clientId", web_locks_lock_info_get_client_id(info));
+        napi_set_element(self->env, array, i, object);
+    }
+    return array;
+}
+
+/* The codes of ../../js/dom-exception.js. */
+static const char *
+get_code(const GError *error)
+{
+    static const char *const codes[] = {
+        [WEB_LOCKS_ERROR_NOT_SUPPORTED] = "not-supported",
+        [WEB_LOCKS_ERROR_SECURITY] = "security",
+        [WEB_LOCKS_ERROR_INVALID_STATE] = "invalid-state",
+        [WEB_LOCKS_ERROR_CLOSED] = "closed",
+        [WEB_LOCKS_ERROR_STOLEN] = "stolen",
+        [WEB_LOCKS_ERROR_LOST] = "lost",
+        [WEB_LOCKS_ERROR_TIMEOUT] = "timeout",
+        [WEB_LOCKS_ERROR_NOT_HELD] = "not-held",
+        [WEB_LOCKS_ERROR_LIMITS] = "limits",
+        [WEB_LOCKS_ERROR_UNAVAILABLE] = "unavailable",
+    };
+
+    if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT))
+        return "invalid-argument";
+    if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
+        return "cancelled";
+    if (error->domain == WEB_LOCKS_ERROR && (guint)error->code < G_N_ELEMENTS(codes))
+        return codes[error->code];
+    return "unknown";
+}
+
+/* ---- results */
+
+/* Fails only while the environment ends. */
+static void
+call(Module *self, napi_ref function_ref, gint64 number, const char *code, napi_value value)
+{
+    napi_value function = NULL, receiver = NULL;
+    napi_value arguments[] = {new_number(self, (double)number),
+                              code != NULL ? new_string(self, code) : new_null(self), value};
+
+    napi_get_reference_value(self->env, function_ref, &function);
+    napi_get_undefined(self->env, &receiver);
+    napi_call_function(self->env, receiver, function, G_N_ELEMENTS(arguments), arguments, NULL);
+}
+
+static void
+call_with_error(Module *self, napi_ref function, gint64 number, const GError *error)
+{
+    call(self, function, number, get_code(error), new_string(self, error->message));
+}
+
+static void
+begin_pending(Module *self)
+{
+    if (self->n_pending++ == 0)
+        napi_ref_threadsafe_function(self->env, self->wake);
+}
+
+static void
+end_pending(Module *self)
+{
+    if (--self->n_pending == 0 && !self->is_closing)
+        napi_unref_threadsafe_function(self->env, self->wake);
+}
+
+/* ---- requests and locks */
+
+static void
+on_lost(WebLocksLock *lock, GError *error, gpointer data)
+{
+    const Request *request = data;
+
+    if (!request->module->is_closing)
+        call_with_error(request->module, request->module->lost, request->number, error);
+}
+
+static void
+request_free(gpointer data)
+{
+    Request *self = data;
+
+    if (self->lock != NULL)
+        g_signal_handlers_disconnect_by_data(self->lock, self);
+    g_clear_object(&self->lock);
+    g_clear_object(&self->cancellable);
+    g_free(self);
+}
+
+/* A lock that was lost before the handler was connected is reported here. */
+static void
+take_lock(Request *self, WebLocksLock *take_lock)
+{
+    Module *module = self->module;
+    const GError *loss;
+
+    self->lock = take_lock;
+    call(module, module->result, self->number, NULL,
+         new_number(module, (double)web_locks_lock_get_token(self->lock)));
+    loss = web_locks_lock_get_error(self->lock);
+    if (loss != NULL)
+        call_with_error(module, module->lost, self->number, loss);
+    else
+        g_signal_connect(self->lock, "lost", G_CALLBACK(on_lost), self);
+}
+
+static void
+on_requested(GObject *source, GAsyncResult *result, gpointer data)
+{
+    Request *request = data;
+    Module *self = request->module;
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksLock) lock =
+        web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
+
+    end_pending(self);
+    if (lock != NULL && !self->is_closing) {
+        take_lock(request, g_steal_pointer(&lock));
+        return;
+    }
+    if (!self->is_closing && error != NULL)
+        call_with_error(self, self->result, request->number, error);
+    else if (!self->is_closing)
+        call(self, self->result, request->number, NULL, new_null(self));
+    g_hash_table_remove(self->requests, &request->number);
+}
+
+typedef struct {
+    Module *module;
+    gint64 number;
+} Operation;
+
+static Operation *
+operation_new(Module *module, gint64 number)
+{
+    Operation *self = g_new(Operation, 1);
+
+    *self = (Operation){module, number};
+    begin_pending(module);
+    return self;
+}
+
+static void
+on_released(GObject *source, GAsyncResult *result, gpointer data)
+{
+    g_autofree Operation *operation = data;
+    Module *self = operation->module;
+    g_autoptr(GError) error = NULL;
+
+    web_locks_lock_release_finish(WEB_LOCKS_LOCK(source), result, &error);
+    end_pending(self);
+    if (self->is_closing)
+        return;
+    if (error != NULL)
+        call_with_error(self, self->result, operation->number, error);
+    else
+        call(self, self->result, operation->number, NULL, new_null(self));
+}
+
+static void
+on_queried(GObject *source, GAsyncResult *result, gpointer data)
+{
+    g_autofree Operation *operation = data;
+    Module *self = operation->module;
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksSnapshot) snapshot =
+        web_locks_manager_query_finish(WEB_LOCKS_MANAGER(source), result, &error);
+    napi_value value = NULL;
+
+    end_pending(self);
+    if (self->is_closing)
+        return;
+    if (error != NULL) {
+        call_with_error(self, self->result, operation->number, error);
+        return;
+    }
+    napi_create_object(self->env, &value);
+    napi_set_named_property(self->env, value, "held",
+                            new_list(self, web_locks_snapshot_get_held(snapshot)));
+    napi_set_named_property(self->env, value, "pending",
+                            new_list(self, web_locks_snapshot_get_pending(snapshot)));
+    call(self, self->result, operation->number, NULL, value);
+}
+
+/* ---- the agent */
+
+/* An agent is not connected again. What is pending has references. */
+static void
+on_connected_changed(WebLocksAgent *agent, GParamSpec *pspec, gpointer data)
+{
+    Module *self = data;
+
+    if (web_locks_agent_get_connected(agent) || self->agent != agent)
+        return;
+    g_clear_object(&self->manager);
+    g_signal_handlers_disconnect_by_data(agent, self);
+    g_clear_object(&self->agent);
+}
+
+/* `bucket` is NULL for the default one. */
+static WebLocksManager *
+get_manager(Module *self, const char *bucket)
+{
+    if (self->agent == NULL) {
+        self->agent = web_locks_agent_new(G_BUS_TYPE_SESSION, NULL);
+        g_signal_connect(self->agent, "notify::connected", G_CALLBACK(on_connected_changed), self);
+    }
+    if (self->manager != NULL && g_strcmp0(self->bucket, bucket) == 0)
+        return self->manager;
+    g_clear_object(&self->manager);
+    self->manager = web_locks_manager_new(self->agent, bucket);
+    if (self->bucket != bucket) {
+        g_free(self->bucket);
+        self->bucket = g_strdup(bucket);
+    }
+    return self->manager;
+}
+
+/* ---- the functions for JavaScript */
+
+static Module *
+get_arguments(napi_env env, napi_callback_info info, napi_value *values, size_t n_values)
+{
+    void *data = NULL;
+
+    napi_get_cb_info(env, info, &n_values, values, NULL, &data);
+    return data;
+}
+
+static gint64
+get_number(napi_env env, napi_value value)
+{
+    gint64 number = 0;
+
+    napi_get_value_int64(env, value, &number);
+    return number;
+}
+
+/* Returns NULL if it is not a string. */
+static const char *
+get_string(napi_env env, napi_value value, char buffer[STRING_BYTES_MAX])
+{
+    return napi_get_value_string_utf8(env, value, buffer, STRING_BYTES_MAX, NULL) == napi_ok
+               ? buffer
+               : NULL;
+}
+
+/* request(number, bucket, name, flags, timeout, why) */
+static napi_value
+request(napi_env env, napi_callback_info info)
+{
+    napi_value values[6];
+    Module *self = get_arguments(env, info, values, G_N_ELEMENTS(values));
+    const gint64 flags = get_number(env, values[3]);
+    const guint timeout_ms = (guint)get_number(env, values[4]);
+    char bucket[STRING_BYTES_MAX], name[STRING_BYTES_MAX], why[STRING_BYTES_MAX];
+    const char *why_or_null = get_string(env, values[5], why);
+    g_autoptr(WebLocksOptions) options = NULL;
+    Request *request = g_new0(Request, 1);
+
+    request->module = self;
+    request->number = get_number(env, values[0]);
+    if (flags & (FLAG_CAN_BE_CANCELLED | FLAG_IS_CANCELLED))
+        request->cancellable = g_cancellable_new();
+    if (flags & FLAG_IS_CANCELLED)
+        g_cancellable_cancel(request->cancellable);
+    if ((flags & (FLAG_SHARED | FLAG_IF_AVAILABLE | FLAG_STEAL)) || timeout_ms > 0 || why_or_null) {
+        options = web_locks_options_new();
+        web_locks_options_set_mode(options, flags & FLAG_SHARED ? WEB_LOCKS_MODE_SHARED
+                                                                : WEB_LOCKS_MODE_EXCLUSIVE);
+        web_locks_options_set_if_available(options, (flags & FLAG_IF_AVAILABLE) != 0);
+        web_locks_options_set_steal(options, (flags & FLAG_STEAL) != 0);
+        web_locks_options_set_timeout(options, timeout_ms);
+        web_locks_options_set_why(options, why_or_null != NULL ? why : "");
+    }
+    g_hash_table_insert(self->requests, &request->number, request);
+    begin_pending(self);
+    get_string(env, values[2], name);
+    web_locks_manager_request_async(get_manager(self, get_string(env, values[1], bucket)), name,
+                                    options, request->cancellable, on_requested, request);
+    return NULL;
+}
+
+/* cancel(number): only pending requests can be cancelled. */
+static napi_value
+cancel(napi_env env, napi_callback_info info)
+{
+    napi_value values[1];
+    Module *self = get_arguments(env, info, values, G_N_ELEMENTS(values));
+    const gint64 number = get_number(env, values[0]);
+    Request *request = g_hash_table_lookup(self->requests, &number);
+
+    if (request != NULL && request->cancellable != NULL)
+        g_cancellable_cancel(request->cancellable);
+    return NULL;
+}
+
+/* release(number) */
+static napi_value
+release(napi_env env, napi_callback_info info)
+{
+    napi_value values[1];
+    Module *self = get_arguments(env, info, values, G_N_ELEMENTS(values));
+    const gint64 number = get_number(env, values[0]);
+    const Request *request = g_hash_table_lookup(self->requests, &number);
+
+    if (request == NULL || request->lock == NULL)
+        return NULL;
+    web_locks_lock_release_async(request->lock, NULL, on_released, operation_new(self, number));
+    g_hash_table_remove(self->requests, &number);
+    return NULL;
+}
+
+/* query(number, bucket) */
+static napi_value
+query(napi_env env, napi_callback_info info)
+{
+    napi_value values[2];
+    Module *self = get_arguments(env, info, values, G_N_ELEMENTS(values));
+    char bucket[STRING_BYTES_MAX];
+
+    web_locks_manager_query_async(get_manager(self, get_string(env, values[1], bucket)), NULL,
+                                  on_queried, operation_new(self, get_number(env, values[0])));
+    return NULL;
+}
+
+/* ---- batches */
+
+static void
+call_batch(Module *self)
+{
+    napi_value function = g_steal_pointer(&self->batch), receiver = NULL;
+
+    if (function == NULL || self->is_closing)
+        return;
+    napi_get_undefined(self->env, &receiver);
+    napi_call_function(self->env, receiver, function, 0, NULL, NULL);
+}
+
+static void
+on_delivery(GObject *source, GAsyncResult *result, gpointer data)
+{
+    WebLocksLock *lock = web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, NULL);
+
+    g_clear_object(&lock);
+    call_batch(data);
+}
+
+/* The library sends what the callbacks of one delivery append in one packet. A request that is
+ * cancelled already gets such a callback, and is not made. */
+static void
+begin_delivery(Module *self)
+{
+    g_autoptr(GCancellable) cancelled = g_cancellable_new();
+
+    g_cancellable_cancel(cancelled);
+    web_locks_manager_request_async(get_manager(self, self->bucket), "", NULL, cancelled,
+                                    on_delivery, self);
+}
+
+/* run(function, isBatch): calls the function, which calls the functions above, and sends what they
+ * append: if it is a batch, together. */
+static napi_value
+run(napi_env env, napi_callback_info info)
+{
+    napi_value values[2];
+    Module *self = get_arguments(env, info, values, G_N_ELEMENTS(values));
+    bool is_batch = false;
+
+    napi_get_value_bool(env, values[1], &is_batch);
+    self->batch = values[0];
+    g_main_context_push_thread_default(loop_get_context(self->loop));
+    if (is_batch)
+        begin_delivery(self);
+    else
+        call_batch(self);
+    g_main_context_pop_thread_default(loop_get_context(self->loop));
+    loop_update(self->loop);
+    return NULL;
+}
+
+/* ---- life */
+
+/* In the waiting thread. */
+static void
+wake(gpointer data)
+{
+    napi_call_threadsafe_function(((Module *)data)->wake, NULL, napi_tsfn_nonblocking);
+}
+
+/* `env` is NULL, and `context` is not valid any more, when the environment has ended. */
+static void
+on_wake(napi_env env, napi_value function, void *context, void *data)
+{
+    if (env != NULL)
+        loop_run(((Module *)context)->loop);
+}
+
+/* The agent ends, and with it all that it holds and waits for. Nothing may be called in JavaScript.
+ */
+static void
+module_free(void *data)
+{
+    Module *self = data;
+    g_autoptr(GMainContext) context = g_main_context_ref(loop_get_context(self->loop));
+
+    self->is_closing = TRUE;
+    loop_free(self->loop);
+    if (self->wake != NULL)
+        napi_release_threadsafe_function(self->wake, napi_tsfn_abort);
+    if (self->agent != NULL) {
+        g_signal_handlers_disconnect_by_data(self->agent, self);
+        web_locks_agent_close(self->agent);
+    }
+    while (self->n_pending > 0 && g_main_context_iteration(context, FALSE))
+        ;
+    g_hash_table_unref(self->requests);
+    g_clear_object(&self->manager);
+    g_clear_object(&self->agent);
+    g_free(self->bucket);
+    g_free(self);
+}
+
+static const napi_property_descriptor functions[] = {
+    {.utf8name = "cancel", .method = cancel},   {.utf8name = "query", .method = query},
+    {.utf8name = "release", .method = release}, {.utf8name = "request", .method = request},
+    {.utf8name = "run", .method = run},
+};
+
+/* start(result, lost): begins an agent, and returns its functions. The hook runs before the end of
+ * the threadsafe function, since it is added after it. */
+static napi_value
+start(napi_env env, napi_callback_info info)
+{
+    g_autoptr(GError) error = NULL;
+    napi_property_descriptor properties[G_N_ELEMENTS(functions)];
+    napi_value values[2], object = NULL;
+    Module *self;
+
+    get_arguments(env, info, values, G_N_ELEMENTS(values));
+    self = g_new0(Module, 1);
+    self->env = env;
+    self->loop = loop_new(wake, self, &error);
+    if (self->loop == NULL) {
+        napi_throw_error(env, NULL, error->message);
+        g_free(self);
+        return NULL;
+    }
+    self->requests = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, request_free);
+    if (napi_create_threadsafe_function(env, NULL, NULL, new_string(self, "weblocks"), 0, 1, NULL,
+                                        NULL, self, on_wake, &self->wake) != napi_ok ||
+        napi_add_env_cleanup_hook(env, module_free, self) != napi_ok) {
+        module_free(self);
+        napi_throw_error(env, NULL, "no event loop");
+        return NULL;
+    }
+    napi_unref_threadsafe_function(env, self->wake);
+    napi_create_reference(env, values[0], 1, &self->result);
+    napi_create_reference(env, values[1], 1, &self->lost);
+
+    memcpy(properties, functions, sizeof properties);
+    for (guint i = 0; i < G_N_ELEMENTS(properties); i++)
+        properties[i].data = self;
+    napi_create_object(env, &object);
+    napi_define_properties(env, object, G_N_ELEMENTS(properties), properties);
+    return object;
+}
+
+/* Node-API's symbol of a module that can be loaded in several environments. */
+NAPI_MODULE_EXPORT napi_value napi_register_module_v1(napi_env env, napi_value exports);
+
+napi_value
+napi_register_module_v1(napi_env env, napi_value exports)
+{
+    const napi_property_descriptor property = {
+        .utf8name = "start", .method = start, .attributes = napi_enumerable};
+
+    napi_define_properties(env, exports, 1, &property);
+    return exports;
+}

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// When a process ends, and what is left of it: nothing.
+
+import process from 'node:process';
+
+import {locks} from './module.js';
+import {runScript, startScript} from './scripts.js';
+import {assert, run, test, waitFor} from '../gjs/testing.js';
+
+const FOR_EVER = 'new Promise(() => {})';
+
+const isFree = name => locks.request(name, {ifAvailable: true}, lock => lock !== null);
+const isPending = async name => (await locks.query()).pending.some(info => info.name === name);
+
+// What keeps a process alive, by what it prints before it ends.
+const PENDING = {
+    'a query': "locks.query().then(() => console.log('done'));",
+    'a request': "locks.request(name, () => console.log('done'));",
+    'a release': "locks.request(name, () => {}).then(() => console.log('done'));",
+    'a request that is aborted': `
+        const signal = AbortSignal.timeout(20);
+        locks.request(name, () => new Promise(resolve => {
+            locks.request(name, {signal}, () => {}).catch(error => {
+                console.log(error.name === 'TimeoutError' ? 'done' : error);
+                resolve();
+            });
+        }));`,
+};
+
+for (const [what, script] of Object.entries(PENDING)) {
+    test(`${what} keeps the process alive until it is done`, async t => {
+        const result = await runScript(t, `const name = ${JSON.stringify(t.name())}; ${script}`);
+        assert.equal(result, {out: 'done\n', err: '', code: 0});
+    });
+}
+
+test('a request that waits keeps the process alive until it is granted', async t => {
+    const name = t.name();
+    const holder = await t.hold(locks, name);
+    const script = startScript(t, `locks.request('${name}', () => console.log('granted'));`);
+    await waitFor(() => isPending(name), 'the request');
+    // A process without anything to wait for ends, as in the next case, in a few milliseconds.
+    await runScript(t, `locks.request('${t.name()}', () => ${FOR_EVER});`);
+    assert.equal([script.child.exitCode, script.output.out], [null, '']);
+    await holder.release();
+    assert.equal(await script.wait(), {out: 'granted\n', err: '', code: 0});
+});
+
+test('a held lock does not keep the process alive', async t => {
+    const name = t.name();
+    const script = `locks.request('${name}', () => (console.log('held'), ${FOR_EVER}));`;
+    assert.equal(await runScript(t, script), {out: 'held\n', err: '', code: 0});
+    await locks.request(name, () => {});
+});
+
+test('the import alone does not keep the process alive', async t => {
+    assert.equal(await runScript(t, ''), {out: '', err: '', code: 0});
+});
+
+test('process.exit() in a callback ends the process at once, and frees everything', async t => {
+    const name = t.name();
+    const waiting = t.name();
+    const holder = await t.hold(locks, waiting);
+    assert.equal(await runScript(t, `
+        locks.request('${waiting}', () => {});
+        locks.request('${name}', () => {
+            process.exit(3);
+            console.log('not reached');
+        }).then(() => console.log('not reached'));`), {out: '', err: '', code: 3});
+    await locks.request(name, () => {});
+    await holder.release();
+    assert.equal(await locks.query(), {held: [], pending: []});
+});
+
+test('an unhandled rejection ends the process as Node.js does it', async t => {
+    const name = t.name();
+    const {out, err, code} = await runScript(t, `
+        locks.request('${name}', async () => { throw new Error('not handled'); });
+        locks.request('${name}', () => ${FOR_EVER});`);
+    assert.equal([out, code], ['', 1]);
+    assert.true(err.includes('Error: not handled'), err);
+    await locks.request(name, () => {});
+});
+
+test('a holder that is killed frees its lock', async t => {
+    const name = t.name();
+    const script = startScript(t, `locks.request('${name}', () => (console.log('held'), ${FOR_EVER}));
+        setInterval(() => {}, 1000);`);
+    await script.printed('held');
+    assert.equal(await isFree(name), false);
+    script.child.kill('SIGKILL');
+    await locks.request(name, () => {});
+});
+
+test('children inherit no descriptor and no lock', async t => {
+    const name = t.name();
+    const script = startScript(t, `
+        const {spawn, spawnSync} = require('node:child_process');
+        const list = () => spawnSync('ls', ['/proc/self/fd'], {encoding: 'utf8'}).stdout;
+        const before = list();
+        locks.request('${name}', () => {
+            console.log(before === list() ? 'the same' : before + list());
+            const child = spawn('sleep', ['1000'], {stdio: ['ignore', 'ignore', 'ignore'], detached: true});
+            console.log('child', child.pid);
+            return ${FOR_EVER};
+        });
+        setInterval(() => {}, 1000);`);
+    await script.printed('child');
+    const [, pid] = script.output.out.match(/child (\d+)/);
+    t.cleanup(() => process.kill(Number(pid), 'SIGKILL'));
+    assert.equal(script.output.out, `the same\nchild ${pid}\n`);
+    script.child.kill('SIGKILL');
+    await locks.request(name, () => {});
+    process.kill(Number(pid), 0); // it still runs
+});
+
+test('nobody else gets in while the event loop of the holder is blocked', async t => {
+    const name = t.name();
+    const script = startScript(t, `locks.request('${name}', () => {
+            console.log('blocked');
+            require('node:fs').readSync(0, Buffer.alloc(1));
+        }).then(() => console.log('released'));`);
+    await script.printed('blocked');
+    for (let i = 0; i < 100; i++)
+        assert.equal(await isFree(name), false);
+    script.child.stdin.write('x');
+    await locks.request(name, () => {});
+    assert.equal((await script.wait()).out, 'blocked\nreleased\n');
+});
+
+await run();
