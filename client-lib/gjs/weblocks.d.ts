@@ -93,6 +93,7 @@ export class AbortSignal {
     private constructor();
     static abort(reason?: unknown): AbortSignal;
     static timeout(milliseconds: number): AbortSignal;
+    static any(signals: Iterable<AbortSignal>): AbortSignal;
     readonly aborted: boolean;
     readonly reason: any;
     onabort: ((event: AbortEvent) => void) | null;
@@ -101,6 +102,8 @@ export class AbortSignal {
                      options?: boolean | {capture?: boolean; once?: boolean; signal?: AbortSignal}): void;
     removeEventListener(type: 'abort', callback: AbortListener | null,
                         options?: boolean | {capture?: boolean}): void;
+    /** Of GJS, which has no Event: any object with a type. */
+    dispatchEvent(event: {readonly type: string}): boolean;
 }
 
 /** The platform's where GJS has one, else of the same shape. */

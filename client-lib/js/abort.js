@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// AbortController and AbortSignal: those of GJS, or replacements if GJS has none. The replacements
-// implement only addEventListener() and removeEventListener() of EventTarget.
+// AbortController and AbortSignal: those of the platform, or replacements if it has none, as GJS. Where there
+// is no Event either, dispatchEvent() of the replacements takes any object with a type.
 
 import {DOMException} from './dom-exception.js';
 import {toInteger} from './webidl.js';
@@ -65,6 +65,26 @@ class OwnAbortSignal {
         return signal;
     }
 
+    // The signals refer to the new one until one of them is aborted.
+    static any(signals) {
+        if (arguments.length < 1)
+            throw new TypeError('AbortSignal.any: 1 argument required, but only 0 present.');
+        const sources = [...signals];
+        if (!sources.every(isAbortSignal))
+            throw new TypeError('AbortSignal.any: not only AbortSignals.');
+        const signal = new OwnAbortSignal(KEY);
+        const aborted = sources.find(source => source.aborted);
+        if (aborted !== undefined) {
+            signal.#abort(aborted.reason);
+            return signal;
+        }
+        const forget = sources.map(source => onAbort(source, () => {
+            forget.forEach(function_ => function_());
+            signal.#abort(source.reason);
+        }));
+        return signal;
+    }
+
     get aborted() {
         return this.#aborted;
     }
@@ -118,6 +138,13 @@ class OwnAbortSignal {
         this.#remove(this.#find(`${type}`, callback, capture));
     }
 
+    dispatchEvent(event) {
+        if (typeof event !== 'object' || event === null || !('type' in event))
+            throw new TypeError('dispatchEvent: not an event.');
+        this.#dispatch(event);
+        return !event.defaultPrevented;
+    }
+
     #find(type, callback, capture) {
         return this.#listeners.find(listener => listener.type === type &&
             listener.callback === callback && Boolean(listener.capture) === capture);
@@ -139,15 +166,14 @@ class OwnAbortSignal {
         this.#algorithms.clear();
         for (const algorithm of algorithms)
             algorithm();
-        this.#dispatch();
+        this.#dispatch(new AbortEvent(this));
     }
 
     // An exception in a listener is reported, and the others are still called.
-    #dispatch() {
-        const event = new AbortEvent(this);
+    #dispatch(event) {
         for (const listener of [...this.#listeners]) {
             const {type, callback, once} = listener;
-            if (type !== 'abort' || !this.#listeners.includes(listener))
+            if (type !== `${event.type}` || !this.#listeners.includes(listener))
                 continue;
             if (once)
                 this.#remove(listener);

@@ -50,6 +50,41 @@ test('AbortSignal.timeout()', async () => {
     assert.throws(() => AbortSignal.timeout(), TypeError);
 });
 
+test('AbortSignal.any() follows the first signal that is aborted', () => {
+    const controllers = [new AbortController(), new AbortController()];
+    const any = AbortSignal.any(controllers.map(({signal}) => signal));
+    const events = [];
+    any.addEventListener('abort', event => events.push(event.target === any, any.reason));
+    assert.equal([any instanceof AbortSignal, any.aborted], [true, false]);
+    controllers[1].abort('second');
+    controllers[0].abort('first');
+    assert.equal([any.aborted, any.reason, events], [true, 'second', [true, 'second']]);
+});
+
+test('AbortSignal.any() of signals that are aborted, of none, and of other things', () => {
+    const {signal} = new AbortController();
+    assert.equal(AbortSignal.any([signal, AbortSignal.abort(1), AbortSignal.abort(2)]).reason, 1);
+    assert.equal(AbortSignal.any(new Set([signal])).aborted, false);
+    assert.equal(AbortSignal.any([]).aborted, false);
+    assert.equal(AbortSignal.any([AbortSignal.any([AbortSignal.abort('inner')])]).reason, 'inner');
+    for (const wrong of [[{}], [signal, null], signal, null, 1])
+        assert.throws(() => AbortSignal.any(wrong), TypeError);
+    assert.throws(() => AbortSignal.any(), TypeError);
+});
+
+test('dispatchEvent() calls the listeners of the type, and aborts nothing', () => {
+    const {signal} = new AbortController();
+    const events = [];
+    signal.addEventListener('other', event => events.push(event.detail));
+    signal.addEventListener('abort', () => events.push('abort'), {once: true});
+    assert.equal(signal.dispatchEvent({type: 'other', detail: 7}), true);
+    assert.equal(signal.dispatchEvent({type: 'abort', defaultPrevented: true}), false);
+    signal.dispatchEvent({type: 'abort'});
+    assert.equal([events, signal.aborted], [[7, 'abort'], false]);
+    for (const wrong of [null, undefined, 'abort', {}])
+        assert.throws(() => signal.dispatchEvent(wrong), TypeError);
+});
+
 test('listeners are called in order, once, with an event', () => {
     const controller = new AbortController();
     const {signal} = controller;

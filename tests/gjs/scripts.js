@@ -11,16 +11,16 @@ import {inTime} from './testing.js';
 const HERE = GLib.path_get_dirname(GLib.filename_from_uri(import.meta.url)[0]);
 export const BINDING = GLib.build_filenamev([HERE, '..', '..', 'client-lib', 'gjs']);
 
-// The import in scripts when the binding is installed.
-const INSTALLED = 'file:///usr/share/weblocks-1/gjs/weblocks.js';
+// The folder of the binding in scripts, when it is installed.
+const INSTALLED = 'file:///usr/share/weblocks-1/gjs/';
 
 // Runs a script that imports the installed module, with the module of the source tree in its place.
 export async function runScript(t, script) {
-    const module = GLib.filename_to_uri(GLib.build_filenamev([BINDING, 'weblocks.js']), null);
+    const folder = `${GLib.filename_to_uri(BINDING, null)}/`;
     const [file, stream] = Gio.File.new_tmp('weblocks-XXXXXX.js');
     t.cleanup(() => file.delete(null));
     stream.close(null);
-    file.replace_contents(script.replaceAll(INSTALLED, module), null, false,
+    file.replace_contents(script.replaceAll(INSTALLED, folder), null, false,
         Gio.FileCreateFlags.NONE, null);
     const process = Gio.Subprocess.new(['gjs', '-m', file.get_path()],
         Gio.SubprocessFlags.STDOUT_PIPE | Gio.SubprocessFlags.STDERR_PIPE);

@@ -66,6 +66,20 @@ test('AbortSignal.timeout() ends a wait', async t => {
     assert.equal(signal.reason, error, 'reason');
 });
 
+test('AbortSignal.any() ends a wait', async t => {
+    if (AbortSignal.any === undefined)
+        return; // Node.js 18
+    const name = t.name();
+    await t.hold(locks, name);
+    const controller = new AbortController();
+    const signal = AbortSignal.any([controller.signal, AbortSignal.timeout(1e6)]);
+    const promise = locks.request(name, {signal}, unused);
+    await locks.query();
+    controller.abort('one of them');
+    await assert.rejectsWith(promise, 'one of them');
+    await assert.rejectsWith(locks.request(name, {signal}, unused), 'one of them');
+});
+
 test('aborted right after the call: never granted, and blocks no other request', async t => {
     const name = t.name();
     for (let i = 0; i < 20; i++) {

@@ -7,6 +7,7 @@ const REPLACED = new Map([
     ['./host.js', 'host.js'],
     ['../gjs/host.js', 'host.js'],
     ['../../client-lib/gjs/weblocks.js', 'module.js'],
+    ['../../client-lib/gjs/navigator.js', 'navigator.js'],
 ]);
 const TESTS = new URL('../', import.meta.url).href;
 const SHARED = new URL('../../client-lib/js/', import.meta.url).href;

@@ -18,7 +18,8 @@ controller.signal.addEventListener('abort', event => event.target.throwIfAborted
 controller.abort(new DOMException('Enough.', 'AbortError'));
 await locks.request('name', {signal: controller.signal}, lock => lock.name).catch(
     (error: unknown) => error instanceof DOMException && error.name === 'AbortError');
-await locks.request('name', {signal: AbortSignal.timeout(length)}, () => {});
+const either = AbortSignal.any([controller.signal, AbortSignal.timeout(length)]);
+await locks.request('name', {signal: either}, () => either.dispatchEvent({type: 'abort'}));
 
 const snapshot: LockManagerSnapshot = await locks.query();
 const clientIds: string[] = snapshot.held.concat(snapshot.pending).map(info => info.clientId);
