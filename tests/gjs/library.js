@@ -36,7 +36,7 @@ test('an object whose prototype is a signal is no signal', async t => {
 });
 
 test('names on D-Bus', async t => {
-    const names = {'abc': 'abc', '\x00': '\u0010u0000', '\u0010': '\u0010e', '\uD800': '\u0010ud800'};
+    const names = {'abc': 'abc', '\x00': '\u0010u0000', '\u0010': '\u0010', '\u0010u0000': '\u0010eu0000', '\uD800': '\u0010ud800'};
     for (const [name, dbusName] of Object.entries(names)) {
         const request = await t.hold(locks, name);
         assert.equal(await dbusNames(), [dbusName]);

@@ -4,8 +4,9 @@
 // Any DOMString is a name, unless it begins with a hyphen. Strings that D-Bus does not support are
 // escaped.
 
-import {fromDBusName, toDBusName} from '../../client-lib/js/names.js';
+import {fromDBusName, isCarriable, toDBusName} from '../../client-lib/js/names.js';
 import {locks} from '../../client-lib/gjs/weblocks.js';
+import {getenv} from './host.js';
 import {assert, run, show, test} from './testing.js';
 
 const NAMES = [
@@ -13,7 +14,7 @@ const NAMES = [
     '\uFFFF', '\uFFFE', '\uFDD0', '\uFDEF', '\uFFFD', '\u{1F512}', '\u{10FFFF}', '\u{1FFFE}',
     '\u{10FFFD}', '\uD800\u{1F512}\uDC00', '\u{1F512}\uDC00', '\uD800\u{1FFFF}',
     '\uD83D\uD83D\uDD12',
-    '\u0010', '\u0010e', '\u0010u0000', '\u0010\u0010e', '\x01\x7F', 'e', 'u0000', 'ä', 'a\u0308',
+    '\u0010', '\u0010e', '\u0010u0000', '\u0010eu0000', '\u0010\u0010e', '\x01\x7F', 'e', 'u0000', 'ä', 'a\u0308',
     ' ', '\n', 'x-anything', '/', 'constructor', '__proto__',
 ];
 
@@ -52,15 +53,21 @@ test('the encoding for D-Bus', () => {
     const forms = {
         'abc': 'abc',
         '\x00': '\u0010u0000',
-        '\u0010': '\u0010e',
         '\uD800': '\u0010ud800',
         '\uFDD0': '\u0010ufdd0',
         '\uFFFF': '\u0010uffff',
         '\u{1FFFE}': '\u0010ud83f\u0010udffe',
         '\u{1F512}': '\u{1F512}',
+        '\u0010': '\u0010',
+        '\u0010u0041': '\u0010u0041',
+        '\u0010u0000': '\u0010eu0000',
+        '\u0010euffff': '\u0010eeuffff',
+        '\u0010ud83d\u0010udd12': '\u0010ud83d\u0010udd12',
+        '\u0010ud83f\u0010udffe': '\u0010eud83f\u0010eudffe',
     };
     for (const [name, dbusName] of Object.entries(forms)) {
         assert.equal(toDBusName(name), dbusName);
+        assert.equal(fromDBusName(dbusName), name);
     }
 });
 
@@ -75,10 +82,29 @@ test('every code unit is decoded unchanged', () => {
     }
 });
 
-test('names on D-Bus that are not the encoding of a DOMString are decoded unchanged', () => {
-    for (const dbusName of ['\u0010', '\u0010x', '\u0010u00', '\u0010u0041', '\u0010uD800',
-        '\u0010ud83d\u0010udd12', 'a\u0010'])
-        assert.equal(fromDBusName(dbusName), dbusName);
+// A generator of pseudo-random numbers (mulberry32), so that a failure can be repeated.
+function makeRandom(seed) {
+    return below => {
+        seed = (seed + 0x6d2b79f5) | 0;
+        let number = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+        number = (number + Math.imul(number ^ (number >>> 7), 61 | number)) ^ number;
+        return ((number ^ (number >>> 14)) >>> 0) % below;
+    };
+}
+
+test('every string has one on D-Bus, and every string on D-Bus is that of one', () => {
+    const seed = Number(getenv('WEBLOCKS_TEST_SEED') ?? Date.now() % 1e6);
+    const random = makeRandom(seed);
+    const parts = ['\u0010', '\u0010', 'e', 'u', '0000', 'd83d', 'dd12', 'd83f', 'dffe', 'ffff', '0010', 'fdd0',
+        '\x00', '\uD83D', '\uDD12', '\uD83F', '\uDFFE', '\uFFFF', '\uFDD0', 'a'];
+    for (let i = 0; i < 20000; i++) {
+        const name = Array.from({length: 1 + random(9)}, () => parts[random(parts.length)]).join('');
+        const where = `${show(name)}, seed ${seed}`;
+        assert.true(isCarriable(toDBusName(name)), where);
+        assert.equal(fromDBusName(toDBusName(name)), name, where);
+        if (isCarriable(name))
+            assert.equal(toDBusName(fromDBusName(name)), name, where);
+    }
 });
 
 test('1,024 bytes on D-Bus are accepted, and one more is refused', async () => {
