@@ -280,7 +280,9 @@ request_release(Request *self, Caller caller)
         self->timer.expired = on_release_expired;
         session_start_timer(self->session, &self->timer,
                             g_get_monotonic_time() + ANSWER_TIMEOUT_US);
-        lock_table_call(self->table, &self->entry, TRUE);
+        /* Whatever the caller does next, others don't wait for it; unless it asks for a batch. */
+        lock_table_call(self->table, &self->entry,
+                        caller.sync != NULL || !session_is_in_batch(self->session));
     } else {
         caller_fail(caller, self->session, explain_refusal(self));
     }

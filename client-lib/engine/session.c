@@ -47,6 +47,7 @@ struct Session {
     Delivery **deliveries_end;
     int is_ready; /* atomic: the source has to be dispatched even without events */
     GThread *delivering;
+    guint n_batches;
 };
 
 typedef struct {
@@ -207,6 +208,24 @@ gboolean
 session_is_delivering(const Session *self)
 {
     return self->delivering == g_thread_self();
+}
+
+void
+session_begin_batch(Session *self)
+{
+    self->n_batches++;
+}
+
+void
+session_end_batch(Session *self)
+{
+    self->n_batches--;
+}
+
+gboolean
+session_is_in_batch(const Session *self)
+{
+    return self->n_batches > 0;
 }
 
 /* ---- waiters */

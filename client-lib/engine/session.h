@@ -89,6 +89,11 @@ void session_deliver(Session *self,
 /* TRUE while the calling thread runs a batch of deliveries of the agent's context. */
 gboolean session_is_delivering(const Session *self);
 
+/* Between these, asynchronous operations are sent by a delivery, all together. */
+void session_begin_batch(Session *self);
+void session_end_batch(Session *self);
+gboolean session_is_in_batch(const Session *self);
+
 /* ---- waiting without a main context */
 
 typedef struct {

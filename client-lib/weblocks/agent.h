@@ -29,6 +29,19 @@ gboolean web_locks_agent_get_service_running(WebLocksAgent *self);
 WEB_LOCKS_PUBLIC
 void web_locks_agent_close(WebLocksAgent *self);
 
+/**
+ * WebLocksBatchFunc:
+ * @user_data: the data that was passed to web_locks_agent_batch()
+ *
+ * A function that starts asynchronous operations.
+ *
+ * Since: 0.1
+ */
+typedef void (*WebLocksBatchFunc)(gpointer user_data);
+
+WEB_LOCKS_PUBLIC
+void web_locks_agent_batch(WebLocksAgent *self, WebLocksBatchFunc function, gpointer user_data);
+
 WEB_LOCKS_PUBLIC
 WebLocksManager *web_locks_agent_create_private_manager(WebLocksAgent *self);
 

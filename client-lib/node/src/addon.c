@@ -40,7 +40,6 @@ typedef struct {
     char *bucket;             /* that of `manager`; NULL: the default one */
     GHashTable *requests;     /* number -> Request: pending requests and locks */
     guint n_pending;
-    napi_value batch; /* the function that run() was called with, until it is called */
     gboolean is_closing;
 } Module;
 
@@ -300,18 +299,26 @@ on_connected_changed(WebLocksAgent *agent, GParamSpec *pspec, gpointer data)
     g_clear_object(&self->agent);
 }
 
-/* `bucket` is NULL for the default one. */
-static WebLocksManager *
-get_manager(Module *self, const char *bucket)
+static WebLocksAgent *
+get_agent(Module *self)
 {
     if (self->agent == NULL) {
         self->agent = web_locks_agent_new(G_BUS_TYPE_SESSION, NULL);
         g_signal_connect(self->agent, "notify::connected", G_CALLBACK(on_connected_changed), self);
     }
+    return self->agent;
+}
+
+/* `bucket` is NULL for the default one. */
+static WebLocksManager *
+get_manager(Module *self, const char *bucket)
+{
+    WebLocksAgent *agent = get_agent(self);
+
     if (self->manager != NULL && g_strcmp0(self->bucket, bucket) == 0)
         return self->manager;
     g_clear_object(&self->manager);
-    self->manager = web_locks_manager_new(self->agent, bucket);
+    self->manager = web_locks_manager_new(agent, bucket);
     if (self->bucket != bucket) {
         g_free(self->bucket);
         self->bucket = g_strdup(bucket);
@@ -429,36 +436,19 @@ query(napi_env env, napi_callback_info info)
 
 /* ---- batches */
 
-static void
-call_batch(Module *self)
-{
-    napi_value function = g_steal_pointer(&self->batch), receiver = NULL;
-
-    if (function == NULL || self->is_closing)
-        return;
-    napi_get_undefined(self->env, &receiver);
-    napi_call_function(self->env, receiver, function, 0, NULL, NULL);
-}
+typedef struct {
+    napi_env env;
+    napi_value function;
+} Batch;
 
 static void
-on_delivery(GObject *source, GAsyncResult *result, gpointer data)
+call_batch(gpointer data)
 {
-    WebLocksLock *lock = web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, NULL);
+    const Batch *batch = data;
+    napi_value receiver = NULL;
 
-    g_clear_object(&lock);
-    call_batch(data);
-}
-
-/* The library sends what the callbacks of one delivery append in one packet. A request that is
- * cancelled already gets such a callback, and is not made. */
-static void
-begin_delivery(Module *self)
-{
-    g_autoptr(GCancellable) cancelled = g_cancellable_new();
-
-    g_cancellable_cancel(cancelled);
-    web_locks_manager_request_async(get_manager(self, self->bucket), "", NULL, cancelled,
-                                    on_delivery, self);
+    napi_get_undefined(batch->env, &receiver);
+    napi_call_function(batch->env, receiver, batch->function, 0, NULL, NULL);
 }
 
 /* run(function, isBatch): calls the function, which calls the functions above, and sends what they
@@ -468,15 +458,15 @@ run(napi_env env, napi_callback_info info)
 {
     napi_value values[2];
     Module *self = get_arguments(env, info, values, G_N_ELEMENTS(values));
+    Batch batch = {env, values[0]};
     bool is_batch = false;
 
     napi_get_value_bool(env, values[1], &is_batch);
-    self->batch = values[0];
     g_main_context_push_thread_default(loop_get_context(self->loop));
     if (is_batch)
-        begin_delivery(self);
+        web_locks_agent_batch(get_agent(self), call_batch, &batch);
     else
-        call_batch(self);
+        call_batch(&batch);
     g_main_context_pop_thread_default(loop_get_context(self->loop));
     loop_update(self->loop);
     return NULL;

@@ -1,0 +1,126 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* What the functions that are called in a batch have started is sent together. */
+
+#include <sys/socket.h>
+
+#include "tests/client/fixture.h"
+
+#define N_LOCKS 64u
+
+/* How often this program has called send(), which the library does for each packet. */
+static guint n_sends;
+
+ssize_t
+send(int fd, const void *buffer, size_t length, int flags)
+{
+    n_sends++;
+    return sendto(fd, buffer, length, flags, NULL, 0);
+}
+
+typedef struct {
+    WebLocksManager *manager;
+    WebLocksLock *locks[N_LOCKS]; /* to be released; may be NULL */
+    Answer released[N_LOCKS];
+    Answer requested[N_LOCKS];
+} Work;
+
+/* Releases what is held, and requests all of it again. */
+static void
+work(gpointer data)
+{
+    Work *work = data;
+
+    for (guint i = 0; i < N_LOCKS; i++) {
+        g_autofree char *name = g_strdup_printf("%u", i);
+
+        if (work->locks[i] != NULL)
+            web_locks_lock_release_async(work->locks[i], NULL, answer_take, &work->released[i]);
+        answer_ask(&work->requested[i], work->manager, name);
+    }
+}
+
+static void
+finish(Work *work)
+{
+    for (guint i = 0; i < N_LOCKS; i++) {
+        WebLocksLock *lock = answer_expect_lock(&work->requested[i]);
+
+        if (work->locks[i] != NULL)
+            g_assert_true(web_locks_lock_release_finish(work->locks[i],
+                                                        answer_wait(&work->released[i]), NULL));
+        answer_clear(&work->released[i]);
+        answer_clear(&work->requested[i]);
+        g_clear_object(&work->locks[i]);
+        work->locks[i] = lock;
+    }
+}
+
+static void
+test_together(void)
+{
+    g_autoptr(WebLocksAgent) agent = test_agent_new();
+    g_autoptr(WebLocksManager) manager = test_manager_of(agent);
+    g_autoptr(WebLocksLock) first = test_lock(manager, "first");
+    Work all = {.manager = manager};
+
+    web_locks_agent_batch(agent, work, &all);
+    finish(&all);
+    n_sends = 0;
+    web_locks_agent_batch(agent, work, &all);
+    g_assert_cmpuint(n_sends, ==, 0);
+    finish(&all);
+    g_assert_cmpuint(n_sends, ==, 1);
+
+    /* Without a batch each is sent by itself: this is what the number above is compared with. */
+    n_sends = 0;
+    work(&all);
+    g_assert_cmpuint(n_sends, ==, 2 * N_LOCKS);
+    finish(&all);
+    for (guint i = 0; i < N_LOCKS; i++)
+        g_clear_object(&all.locks[i]);
+}
+
+typedef struct {
+    WebLocksManager *manager;
+    WebLocksLock *held;
+    Answer released, requested;
+} Mixed;
+
+static void
+mix(gpointer data)
+{
+    Mixed *mixed = data;
+    g_autoptr(WebLocksLock) lock = NULL;
+
+    web_locks_lock_release_async(mixed->held, NULL, answer_take, &mixed->released);
+    lock = test_lock(mixed->manager, "held"); /* synchronous: sends the release, too */
+    answer_ask(&mixed->requested, mixed->manager, "held");
+}
+
+static void
+test_synchronous_calls(void)
+{
+    g_autoptr(WebLocksAgent) agent = test_agent_new();
+    g_autoptr(WebLocksManager) manager = test_manager_of(agent);
+    g_autoptr(WebLocksLock) held = test_lock(manager, "held");
+    g_autoptr(WebLocksLock) lock = NULL;
+    Mixed mixed = {.manager = manager, .held = held};
+
+    web_locks_agent_batch(agent, mix, &mixed);
+    lock = answer_expect_lock(&mixed.requested);
+    answer_wait(&mixed.released);
+    assert_state(manager, "held | ");
+    answer_clear(&mixed.released);
+    answer_clear(&mixed.requested);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/batch/together", test_together);
+    g_test_add_func("/batch/synchronous-calls", test_synchronous_calls);
+    return test_run(NULL);
+}
