@@ -4,7 +4,7 @@
 """The targets of the figures."""
 
 from figures import Target
-from measures import bounds, calm, cluster, cluster_many, crashes, growth, handovers, memory, pairs, state, throughput
+from measures import bounds, calm, cluster, cluster_many, crashes, growth, handovers, memory, node, pairs, state, throughput
 
 
 def all_targets(settings, tables):
@@ -12,7 +12,7 @@ def all_targets(settings, tables):
     targets = []
     for key, make in (('pairs', _pairs), ('handovers', _handovers), ('throughput', _throughput),
                       ('growth', _growth), ('memory', _memory), ('calm', _calm),
-                      ('crashes', _crashes), ('state', _state),
+                      ('crashes', _crashes), ('state', _state), ('node', _node),
                       ('cluster', _cluster), ('cluster_many', _cluster_many)):
         if key in tables:
             targets += make(settings, tables)
@@ -35,6 +35,12 @@ def _pairs(settings, tables):
                      table.ratio(pairs.weblocks(way, kind), peer, 'one'), limit,
                      bound=None if way == 'unref'
                      else _twice(table.ratio(pairs.ROUND_TRIP, peer, 'one')))
+
+
+def _node(_settings, tables):
+    table = tables['node']
+    for peer, limit in ((node.LIBRARY, 2.5), (node.LOCKFILE, 0.4)):
+        yield Target(f'pair, Node.js, one core: to {peer}', table.ratio(node.ONE, peer, 'one'), limit)
 
 
 def _handovers(_settings, tables):

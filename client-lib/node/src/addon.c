@@ -189,21 +189,16 @@ request_free(gpointer data)
     g_free(self);
 }
 
-/* A lock that was lost before the handler was connected is reported here. */
+/* A loss is reported by a later delivery than the grant, so it is not missed. */
 static void
 take_lock(Request *self, WebLocksLock *take_lock)
 {
     Module *module = self->module;
-    const GError *loss;
 
     self->lock = take_lock;
+    g_signal_connect(self->lock, "lost", G_CALLBACK(on_lost), self);
     call(module, module->result, self->number, NULL,
          new_number(module, (double)web_locks_lock_get_token(self->lock)));
-    loss = web_locks_lock_get_error(self->lock);
-    if (loss != NULL)
-        call_with_error(module, module->lost, self->number, loss);
-    else
-        g_signal_connect(self->lock, "lost", G_CALLBACK(on_lost), self);
 }
 
 static void

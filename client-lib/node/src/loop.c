@@ -17,7 +17,7 @@
 struct Loop {
     GMainContext *context;
     GArray *fds;         /* of GPollFD: those of the context, as of the last query */
-    GArray *polled;      /* of int: those in events_fd */
+    GArray *watched;     /* of GPollFD: those in events_fd */
     gint64 timer_due_us; /* monotonic; G_MAXINT64: stopped */
 
     int timer_fd;
@@ -73,22 +73,37 @@ is_in_context(const Loop *self, int fd)
     return FALSE;
 }
 
+static gboolean
+is_watched(const Loop *self)
+{
+    if (self->watched->len != self->fds->len)
+        return FALSE;
+    for (guint i = 0; i < self->fds->len; i++) {
+        const GPollFD *wanted = &g_array_index(self->fds, GPollFD, i);
+        const GPollFD *watched = &g_array_index(self->watched, GPollFD, i);
+
+        if (wanted->fd != watched->fd || wanted->events != watched->events)
+            return FALSE;
+    }
+    return TRUE;
+}
+
 static void
 watch_descriptors(Loop *self)
 {
-    for (guint i = 0; i < self->polled->len; i++) {
-        const int fd = g_array_index(self->polled, int, i);
+    for (guint i = 0; i < self->watched->len; i++) {
+        const int fd = g_array_index(self->watched, GPollFD, i).fd;
 
         if (!is_in_context(self, fd))
             epoll_ctl(self->events_fd, EPOLL_CTL_DEL, fd, NULL);
     }
-    g_array_set_size(self->polled, 0);
+    g_array_set_size(self->watched, 0);
     for (guint i = 0; i < self->fds->len; i++) {
-        const GPollFD *polled = &g_array_index(self->fds, GPollFD, i);
+        const GPollFD *wanted = &g_array_index(self->fds, GPollFD, i);
 
         /* The bits of poll() and epoll are the same. */
-        watch(self->events_fd, polled->fd, polled->events);
-        g_array_append_val(self->polled, polled->fd);
+        watch(self->events_fd, wanted->fd, wanted->events);
+        g_array_append_val(self->watched, *wanted);
     }
 }
 
@@ -117,7 +132,8 @@ read_timer(Loop *self)
 {
     guint64 count;
 
-    if (read(self->timer_fd, &count, sizeof count) > 0)
+    if (self->timer_due_us <= g_get_monotonic_time() &&
+        read(self->timer_fd, &count, sizeof count) > 0)
         self->timer_due_us = G_MAXINT64;
 }
 
@@ -160,14 +176,17 @@ run_round(Loop *self, gboolean is_polling, int *out_timeout_ms)
 }
 
 static void
-run(Loop *self, gboolean is_polling)
+run(Loop *self, gboolean has_events)
 {
+    gboolean is_polling = has_events;
     int timeout_ms;
 
     g_main_context_push_thread_default(self->context);
     for (guint i = 0; i < ROUNDS_MAX && run_round(self, is_polling, &timeout_ms); i++)
         is_polling = FALSE;
-    watch_descriptors(self);
+    /* After events, a descriptor may be another one with the number of one that was closed. */
+    if (has_events || !is_watched(self))
+        watch_descriptors(self);
     set_timer(self, timeout_ms);
     g_main_context_pop_thread_default(self->context);
 }
@@ -213,7 +232,7 @@ loop_free(Loop *self)
     close_all(fds, G_N_ELEMENTS(fds));
     g_main_context_unref(self->context);
     g_array_unref(self->fds);
-    g_array_unref(self->polled);
+    g_array_unref(self->watched);
     g_free(self);
 }
 
@@ -242,7 +261,7 @@ loop_new(void (*ready)(gpointer data), gpointer data, GError **error)
 
     self->context = g_main_context_new();
     self->fds = g_array_new(FALSE, TRUE, sizeof(GPollFD));
-    self->polled = g_array_new(FALSE, FALSE, sizeof(int));
+    self->watched = g_array_new(FALSE, FALSE, sizeof(GPollFD));
     self->timer_due_us = G_MAXINT64;
     self->ready = ready;
     self->data = data;

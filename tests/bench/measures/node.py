@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Locks in Node.js, beside the C library and what is used there instead."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+
+from buses import die_with_parent
+from figures import CORES, Table
+from stage import PATIENCE, Scene, Way, cores, measure_in_turns, parse, steady_of
+
+LIBRARY = 'C library, asynchronous calls'
+ONE = 'Node.js'
+MANY = 'Node.js, 64 at a time'
+LOCKFILE = 'Node.js, proper-lockfile on tmpfs'
+
+
+def declare(_settings):
+    table = Table('node', 'Node.js',
+                  'Request and release of a free lock; with "64 at a time" of 64 locks, and the time is for each. '
+                  'proper-lockfile makes a folder, and keeps its time up to date. The ratio is the row to the '
+                  'asynchronous calls of the C library.',
+                  'us', 'it / C library')
+    table.row(LIBRARY)
+    for row in (ONE, MANY, LOCKFILE):
+        table.row(row, ('self', LIBRARY))
+    return table
+
+
+def run(settings, env, *arguments):
+    """One run of bench-node.cjs; returns its output."""
+    program = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'bench-node.cjs')
+    result = subprocess.run(['node', program, *map(str, arguments)], check=True, text=True,
+                            env={**env, 'LD_LIBRARY_PATH': str(settings.build / 'client-lib')},
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=PATIENCE,
+                            preexec_fn=die_with_parent)
+    return parse(result.stdout)['steady']
+
+
+def ways(settings, scene, directory):
+    package = settings.build / 'client-lib/node/npm'
+    lockfile = settings.build / 'npm/node_modules/proper-lockfile'
+    env = scene.bus.environment()
+    yield steady_of(LIBRARY, settings, 'lock-pair', scene.address, 'async', settings.count(1500, 200))
+    for row, way, count in ((ONE, 'one', settings.count(1500, 200)),
+                            (MANY, 'many', settings.count(64 * 100, 640))):
+        yield Way(row, lambda row=row, way=way, count=count: {row: run(settings, env, package, way, count)})
+    if lockfile.is_dir():
+        count = settings.count(1500, 200)
+        yield Way(LOCKFILE, lambda: {LOCKFILE: run(settings, env, lockfile, 'proper-lockfile', count,
+                                                   os.path.join(directory, 'file'))})
+    else:
+        settings.skip('proper-lockfile: npm has not installed it')
+
+
+def measure(settings, table):
+    if shutil.which('node') is None or not (settings.build / 'client-lib/node/npm').is_dir():
+        settings.skip('Node.js: it is not installed, or its headers were not there when this was built')
+        return
+    for which in CORES:
+        with cores(which), contextlib.ExitStack() as stack:
+            scene = stack.enter_context(Scene(settings, settings.best_kind))
+            directory = stack.enter_context(tempfile.TemporaryDirectory(dir='/dev/shm'))
+            measure_in_turns(settings, table, which, list(ways(settings, scene, directory)),
+                             settings.repetitions)
