@@ -52,6 +52,8 @@ function call(object, method, ...args) {
 class PlatformLock {
     #lock;
     #lostId = 0;
+    #loss = null;
+    #callback = null;
 
     constructor(lock) {
         this.#lock = lock;
@@ -62,12 +64,24 @@ class PlatformLock {
     }
 
     onLost(callback) {
-        this.#lostId = this.#lock.connect('lost',
-            (_lock, error) => callback(exceptionFor(error)));
+        const isFirst = this.#callback === null;
+        this.#callback = callback;
+        if (isFirst)
+            this.#watch();
+        else if (this.#loss !== null)
+            callback(this.#loss);
+    }
+
+    #watch() {
+        const lose = exception => {
+            this.#loss = exception;
+            this.#callback(exception);
+        };
+        this.#lostId = this.#lock.connect('lost', (_lock, error) => lose(exceptionFor(error)));
         // The lock may have been lost before this handler was connected. Releasing it returns the
         // reason.
         if (!this.#lock.held)
-            this.#release().then(callback);
+            this.#release().then(lose);
     }
 
     release() {

@@ -14,7 +14,7 @@
 //
 // The platform's lock has `token` and two methods:
 //
-// onLost(callback) is called once; `callback` gets the exception if the lock is lost before release().
+// onLost(callback) replaces an earlier callback; it gets the exception if the lock is lost before release().
 // release() returns a promise for null, or for the exception if the lock was not held any more.
 //
 // References: the platform keeps pending requests alive. A held lock is kept alive by `heldLocks` until
@@ -127,6 +127,23 @@ export class LockManager {
         return requestLock(backend, request);
     }
 
+    // An extension of the standard: several locks, all or none. They are requested one after the other in the
+    // order of the names on D-Bus, as the library does it, so that callers that need some of the same locks
+    // can't deadlock [5.1]. The callback gets them in this order.
+    async requestMany(names, _callback) {
+        const backend = this.#backend;
+        const count = Math.min(arguments.length, 3);
+        if (count < 2)
+            throw new TypeError(`requestMany: 2 arguments required, but only ${count} present.`);
+        if (typeof names !== 'object' || typeof names?.[Symbol.iterator] !== 'function')
+            throw new TypeError('The names are not a list.');
+        const strings = [...names].map(name => toDOMString(name, 'A name'));
+        const options = count === 3 ? arguments[1] : undefined;
+        const request = toDictionary(options, LOCK_OPTIONS, 'The argument options');
+        request.callback = toCallback(arguments[count - 1], 'The callback');
+        return requestAll(backend, strings, request);
+    }
+
     async query() {
         const {held, pending} = await this.#backend.query();
         return {held: lockInfos(held), pending: lockInfos(pending)};
@@ -140,37 +157,108 @@ export function newLockManager(open) {
     return new LockManager(KEY, open);
 }
 
-// "Request a lock": returns the promise for request(). The library makes the checks of the method
-// request() in the standard's order, except that it can cancel requests with all options; a request
-// that is cancelled before it is made is only checked. An abort settles the promise after the library has sent it to
-// the service, so that a later query doesn't include the request.
+// Requests a lock, and calls `take` with the platform's lock, or null if it was not available, or `reject`. The
+// library makes the checks of the method request() in the standard's order, except that it can cancel requests
+// with all options; a request that is cancelled before it is made is only checked. An abort settles the promise
+// after the library has sent it to the service, so that a later query doesn't include the request.
+function acquire(backend, request, take, reject) {
+    const {name, signal} = request;
+    const isRefused = signal && (request.steal || request.ifAvailable);
+    const isCancelled = Boolean(isRefused || signal?.aborted);
+    const {granted, cancel} = backend.request(toDBusName(name), request, isCancelled);
+    const forgetSignal = signal && !isCancelled ? onAbort(signal, cancel) : () => {};
+    granted.then(
+        lock => {
+            forgetSignal();
+            if (signal?.aborted) {
+                lock?.release();
+                reject(signal.reason);
+            } else {
+                take(lock);
+            }
+        },
+        error => {
+            forgetSignal();
+            if (error !== CANCELLED)
+                reject(error);
+            else
+                reject(isRefused ? refusedSignal() : signal.reason);
+        }).catch(reject);
+}
+
+// "Request a lock": returns the promise for request().
 function requestLock(backend, request) {
     return new Promise((resolve, reject) => {
-        const {name, signal} = request;
-        const isRefused = signal && (request.steal || request.ifAvailable);
-        const isCancelled = Boolean(isRefused || signal?.aborted);
-        const {granted, cancel} = backend.request(toDBusName(name), request, isCancelled);
-        const forgetSignal = signal && !isCancelled ? onAbort(signal, cancel) : () => {};
-        granted.then(
-            lock => {
-                forgetSignal();
-                if (signal?.aborted) {
-                    lock?.release();
-                    reject(signal.reason);
-                } else if (lock === null) {
-                    resolve(invoke(request.callback, null));
-                } else {
-                    hold(lock, request, resolve, reject);
-                }
-            },
-            error => {
-                forgetSignal();
-                if (error !== CANCELLED)
-                    reject(error);
-                else
-                    reject(isRefused ? refusedSignal() : signal.reason);
-            }).catch(reject);
+        acquire(backend, request, lock => {
+            if (lock === null) {
+                resolve(invoke(request.callback, null));
+            } else {
+                const given = newLock(lock, request);
+                hold([lock], [given], request.callback, given, resolve, reject);
+            }
+        }, reject);
     });
+}
+
+// Returns the promise for requestMany(). The loss of one lock ends the wait for the others.
+function requestAll(backend, strings, request) {
+    const names = [...new Set(strings)].sort(compareNames);
+    const deadline = Date.now() + (request.timeout ?? 0);
+    const isWaiting = !request.steal && !request.ifAvailable;
+    const {signal} = request;
+    const controller = new AbortController();
+    const held = [];
+
+    return new Promise((resolve, reject) => {
+        const abort = () => controller.abort(signal.reason);
+        const forgetSignal = signal && !signal.aborted ? onAbort(signal, abort) : () => {};
+        const fail = reason => {
+            forgetSignal();
+            held.forEach(lock => lock.release());
+            reject(reason);
+        };
+        const next = () => {
+            if (held.length === names.length) {
+                forgetSignal();
+                const given = held.map((lock, i) => newLock(lock, {...request, name: names[i]}));
+                hold(held, given, request.callback, given, resolve, reject);
+                return;
+            }
+            acquire(backend, {
+                ...request,
+                name: names[held.length],
+                timeout: request.timeout ? Math.max(deadline - Date.now(), 1) : 0,
+                signal: isWaiting ? controller.signal : signal,
+            }, lock => {
+                if (lock === null) {
+                    held.forEach(other => other.release());
+                    resolve(invoke(request.callback, null));
+                    return;
+                }
+                held.push(lock);
+                lock.onLost(exception => controller.abort(exception));
+                if (controller.signal.aborted)
+                    fail(controller.signal.reason);
+                else
+                    next();
+            }, fail);
+        };
+        if (signal?.aborted)
+            abort();
+        next();
+    });
+}
+
+// In the order of their bytes in UTF-8, in which surrogate pairs follow all other characters.
+function compareNames(left, right) {
+    const [first, second] = [toDBusName(left), toDBusName(right)];
+    const rank = unit => unit >= 0xd800 && unit < 0xe000 ? unit + 0x10000 : unit;
+    for (let i = 0; i < first.length && i < second.length; i++) {
+        const difference = rank(first.charCodeAt(i)) - rank(second.charCodeAt(i));
+        if (difference !== 0)
+            return difference;
+    }
+    return first.length - second.length;
 }
 
 function refusedSignal() {
@@ -178,26 +266,33 @@ function refusedSignal() {
         'NotSupportedError');
 }
 
-// Invokes the callback and returns a promise for its result. An exception becomes the reason of the
-// rejection, even if it has a method `then`; a returned value with such a method is awaited.
-function invoke(callback, lock) {
-    return new Promise(resolve => resolve(callback(lock)));
+function newLock(lock, {name, mode}) {
+    return new Lock(KEY, name, mode ?? 'exclusive', lock.token);
 }
 
-// Runs the callback, and holds the lock until its promise has settled. If the lock is lost before,
-// the promise of request() is rejected immediately, and the callback continues.
-function hold(lock, {name, mode, callback}, resolve, reject) {
-    const given = new Lock(KEY, name, mode ?? 'exclusive', lock.token);
-    heldLocks.add(lock);
-    lock.onLost(exception => {
-        reject(exception);
-        loseLock(given, exception);
+// Invokes the callback and returns a promise for its result. An exception becomes the reason of the
+// rejection, even if it has a method `then`; a returned value with such a method is awaited.
+function invoke(callback, argument) {
+    return new Promise(resolve => resolve(callback(argument)));
+}
+
+// Runs the callback with its argument, and holds the platform's locks until its promise has settled; `given` are
+// the objects of the script for them. If a lock is lost before, the promise of request() is rejected
+// immediately, and the callback continues.
+function hold(locks, given, callback, argument, resolve, reject) {
+    locks.forEach((lock, i) => {
+        heldLocks.add(lock);
+        lock.onLost(exception => {
+            reject(exception);
+            loseLock(given[i], exception);
+        });
     });
 
-    const waiting = invoke(callback, given);
+    const waiting = invoke(callback, argument);
     const settle = async isFulfilled => {
-        const loss = await lock.release();
-        heldLocks.delete(lock);
+        const losses = await Promise.all(locks.map(lock => lock.release()));
+        const loss = losses.find(exception => exception !== null) ?? null;
+        locks.forEach(lock => heldLocks.delete(lock));
         // The exception of the callback takes precedence over an error of the release.
         if (loss !== null && (isFulfilled || loss.name === 'AbortError'))
             reject(loss);

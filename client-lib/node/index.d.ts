@@ -54,6 +54,15 @@ export class LockManager {
                callback: LockGrantedCallback<T>): Promise<Awaited<T>>;
     request<T>(name: string, options: LockOptions,
                callback: LockGrantedCallback<T, Lock | null>): Promise<Awaited<T>>;
+    /**
+     * Several locks, all or none, which are requested in the same order by all callers. The callback gets them
+     * sorted by name, without duplicates. Not in the standard.
+     */
+    requestMany<T>(names: Iterable<string>, callback: (locks: Lock[]) => T): Promise<Awaited<T>>;
+    requestMany<T>(names: Iterable<string>, options: LockOptions & {ifAvailable?: false},
+                   callback: (locks: Lock[]) => T): Promise<Awaited<T>>;
+    requestMany<T>(names: Iterable<string>, options: LockOptions,
+                   callback: (locks: Lock[] | null) => T): Promise<Awaited<T>>;
     query(): Promise<LockManagerSnapshot>;
 }
 

@@ -3,7 +3,7 @@
 
 // The addition `lost` of a lock, and the `cause` of exceptions.
 
-import {locks} from '../../client-lib/gjs/weblocks.js';
+import {DOMException, bucket, locks} from '../../client-lib/gjs/weblocks.js';
 import {assert, run, test} from './testing.js';
 
 const unused = () => {
@@ -48,6 +48,13 @@ test('the cause of an exception has its code', async t => {
         const {cause} = await locks.request(...request, unused).catch(error => error);
         assert.equal([cause instanceof Error, cause.code], [true, code]);
     }
+});
+
+// Nobody may request a lock in a private session by its public name.
+test('a bucket that the caller may not use: SecurityError', async t => {
+    const error = await assert.rejects(
+        bucket(`private:${'0'.repeat(32)}`).locks.request(t.name(), unused), 'SecurityError');
+    assert.equal([error instanceof DOMException, error.code, error.cause.code], [true, 18, 'security']);
 });
 
 await run();

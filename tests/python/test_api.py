@@ -39,6 +39,10 @@ class Classes(PythonTestCase):
         self.assertTrue(caught.exception.matches(Gio.io_error_quark(),
                                                  Gio.IOErrorEnum.INVALID_ARGUMENT))
 
+    def test_a_bucket_that_the_caller_may_not_use(self):
+        public = WebLocks.Manager.new(self.agent, 'private:' + '0' * 32)
+        self.assert_fails(Errors.SECURITY, public.request_sync, 'x')
+
     def test_observable_and_break(self):
         lock = self.manager.request_sync('x')
         for managers in (self.agent.list_observable_sync(None),

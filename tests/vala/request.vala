@@ -76,6 +76,15 @@ async void test_options(WebLocks.Manager manager, WebLocks.Manager other) throws
         check(error is WebLocks.Error.TIMEOUT, "a time-out is an error");
     }
 
+    /* Nobody may request a lock in a private session by its public name. */
+    var session = new WebLocks.Manager(other.agent, "private:" + string.nfill(32, '0'));
+    try {
+        yield session.request_async("scanner", null, null);
+        check(false, "a bucket that the caller may not use");
+    } catch (WebLocks.Error error) {
+        check(error is WebLocks.Error.SECURITY, "a bucket that the caller may not use");
+    }
+
     var cancellable = new Cancellable();
     Idle.add(() => { cancellable.cancel(); return Source.REMOVE; });
     try {

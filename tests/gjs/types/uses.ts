@@ -28,6 +28,9 @@ const managers: LockManager[] = [store.locks, forAgent({}).locks, forManager({})
 await forAgent({}).bucket(store.name).locks.request('name', {steal: true}, lock => clientIds);
 await locks.request('name', lock => lock.lost.addEventListener('abort', () => lock.lost.reason));
 
+const tokens: number[] = await locks.requestMany(['a', 'b'], all => all.map(lock => lock.token));
+await locks.requestMany(new Set(['a']), {ifAvailable: true}, all => all?.length ?? tokens.length);
+
 // @ts-expect-error: a lock may be missing here
 await locks.request('name', {ifAvailable: true}, lock => lock.name);
 // @ts-expect-error: no such mode

@@ -18,6 +18,9 @@ const store: StorageBucket = bucket('org.example.Editor');
 const managers: LockManager[] = [store.locks, locks];
 await store.locks.request('name', {steal: true}, lock => [lock instanceof Lock, infos, managers, length]);
 
+const tokens: number[] = await locks.requestMany(['a', 'b'], all => all.map(lock => lock.token));
+await locks.requestMany(new Set(['a']), {ifAvailable: true}, all => all?.length ?? tokens.length);
+
 // @ts-expect-error: a lock may be missing here
 await locks.request('name', {ifAvailable: true}, lock => lock.name);
 // @ts-expect-error: no such mode
