@@ -3,10 +3,12 @@
 
 // When a process ends, and what is left of it: nothing.
 
+import {writeFileSync} from 'node:fs';
+import path from 'node:path';
 import process from 'node:process';
 
 import {locks} from './module.js';
-import {runScript, startScript} from './scripts.js';
+import {makeFolder, runScript, startScript} from './scripts.js';
 import {assert, run, test, waitFor} from '../gjs/testing.js';
 
 const FOR_EVER = 'new Promise(() => {})';
@@ -118,14 +120,16 @@ test('children inherit no descriptor and no lock', async t => {
 
 test('nobody else gets in while the event loop of the holder is blocked', async t => {
     const name = t.name();
+    const folder = makeFolder(t);
     const script = startScript(t, `locks.request('${name}', () => {
             console.log('blocked');
-            require('node:fs').readSync(0, Buffer.alloc(1));
-        }).then(() => console.log('released'));`);
+            while (!require('node:fs').existsSync('end'))
+                Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+        }).then(() => console.log('released'));`, {folder});
     await script.printed('blocked');
     for (let i = 0; i < 100; i++)
         assert.equal(await isFree(name), false);
-    script.child.stdin.write('x');
+    writeFileSync(path.join(folder, 'end'), '');
     await locks.request(name, () => {});
     assert.equal((await script.wait()).out, 'blocked\nreleased\n');
 });

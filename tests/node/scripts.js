@@ -27,7 +27,7 @@ export function startScript(t, script, {env = {}, name = 'script.cjs', folder = 
     const file = path.join(folder, name);
     writeFileSync(file, name.endsWith('.cjs') ? `const {locks} = require('weblocks');\n${script}` : script);
     const child = spawn(process.execPath, ['--preserve-symlinks', '--expose-gc', file],
-        {env: {...process.env, ...env}, stdio: ['pipe', 'pipe', 'pipe']});
+        {cwd: folder, env: {...process.env, ...env}, stdio: ['pipe', 'pipe', 'pipe']});
     t.cleanup(() => child.kill('SIGKILL'));
     const output = {out: '', err: ''};
     const waiting = [];
