@@ -9,6 +9,7 @@
 #include "permit.h"
 #include "principal.h"
 #include "user-agent.h"
+#include "wanted.h"
 
 LockManager *
 lock_manager_get(Principal *principal, const char *bucket)
@@ -380,7 +381,7 @@ lock_manager_end_request(LockManager *manager, LockRequest *request, EffectKind 
     g_assert(request->state != LOCK_REQUEST_ENDED);
 
     if (request->state == LOCK_REQUEST_HELD) {
-        g_queue_unlink(&queue->held, &request->in_queue);
+        wanted_remove_holder(request);
         manager->n_held--;
     } else if (request->undecided == UNDECIDED_STEAL) {
         g_queue_unlink(&queue->permit->steals, &request->in_queue);
@@ -456,7 +457,7 @@ enter_lists(LockManager *manager, LockRequest *request, const LockRequest *store
         else
             manager->last_token = MAX(manager->last_token, request->token);
         manager->n_held++;
-        g_queue_push_tail_link(&queue->held, &request->in_queue);
+        wanted_add_holder(request);
         return;
     }
     g_queue_push_tail_link(&queue->pending, &request->in_queue);

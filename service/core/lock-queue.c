@@ -7,6 +7,7 @@
 #include "permit.h"
 #include "principal.h"
 #include "user-agent.h"
+#include "wanted.h"
 
 /* A burst may have 65,536 effects. If the array is larger than this, its memory is freed
  * afterwards. */
@@ -204,7 +205,7 @@ grant(LockQueue *queue, LockRequest *request)
     g_assert(!request->agent->terminated);
 
     g_queue_unlink(&queue->pending, &request->in_queue);
-    g_queue_push_tail_link(&queue->held, &request->in_queue);
+    wanted_add_holder(request);
     user_agent_remove_deadline(request);
     queue->manager->n_held++;
     request->state = LOCK_REQUEST_HELD;
@@ -229,9 +230,10 @@ lock_queue_process(LockQueue *queue)
         LockRequest *request = queue->pending.head->data;
 
         if (!lock_request_is_grantable(request))
-            return;
+            break;
         grant(queue, request);
     }
+    wanted_update(queue);
 }
 
 void

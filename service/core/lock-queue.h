@@ -37,9 +37,9 @@ typedef struct {
  * HELD -> ENDED or PENDING -> ENDED.
  *
  * A live request is in three lists, with a link for each: its queue's (`pending` or `held`), its
- * agent's and its manager's. A pending request with a time-out is also in the deadlines. An ended
- * request is in no list and is kept only by effects. A request owns references to its agent and its
- * queue. */
+ * agent's and its manager's. A pending request with a time-out is also in the deadlines, and a held
+ * lock is in its agent's `untold` while its holder is to be notified (wanted.h). An ended request is
+ * in no list and is kept only by effects. A request owns references to its agent and its queue. */
 struct LockRequest {
     guint refs;
     LockRequestState state;
@@ -48,6 +48,8 @@ struct LockRequest {
     /* What service/state notes: it has changed in this turn; it has a record. */
     gboolean is_noted : 8;
     gboolean is_stored : 8;
+    /* Private to wanted.c: of what its holder has been notified. */
+    gboolean is_told_wanted : 8;
     guint64 id;         /* unique within the agent */
     guint64 key;        /* unique among the agent's live requests; 0: none */
     guint64 token;      /* the fencing token; 0 while pending */
@@ -61,6 +63,7 @@ struct LockRequest {
     GList in_queue;
     GList in_agent;
     GList in_manager;
+    GList in_untold;             /* `data` is NULL if it is not */
     GSequenceIter *in_deadlines; /* NULL: it has no time-out */
 };
 
@@ -129,7 +132,13 @@ void effects_clear(Effects *effects);
  * hosts share, it also has a permit (permit.h). */
 struct LockQueue {
     guint refs;
-    gboolean touched; /* in a list of queues to be processed */
+    gboolean touched : 8; /* in a list of queues to be processed */
+    /* Private to wanted.c: as of the last update; all holders have to be visited once more; the
+     * next holder that is to be visited, or NULL; in UserAgent.wanted unless its `data` is NULL. */
+    gboolean is_wanted : 8;
+    gboolean visits_again : 8;
+    GList *to_visit;
+    GList in_wanted;
     LockManager *manager;
     Permit *permit;     /* owned; NULL unless the manager is clustered */
     GQueue held;        /* of LockRequest, by LockRequest.in_queue, in the order of their grants */
@@ -154,7 +163,7 @@ gboolean lock_queue_admits(const LockQueue *queue, LockMode mode);
 void lock_queue_end_held(LockQueue *queue, EffectKind effect_kind);
 
 /* [4.4] Processes the lock request queue: grants from its head until the first request that is not
- * grantable. */
+ * grantable. Then it is found out whether the held locks are wanted. */
 void lock_queue_process(LockQueue *queue);
 
 /* For operations that end many requests: lock_queue_touch() adds a queue to `touched` unless it is

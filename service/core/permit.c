@@ -7,6 +7,7 @@
 #include "lock-queue.h"
 #include "principal.h"
 #include "user-agent.h"
+#include "wanted.h"
 
 #define NO_BOUNDARY G_MAXUINT64
 
@@ -60,6 +61,12 @@ may_steal(const LockQueue *queue)
 {
     return queue->permit->mode == PERMIT_EXCLUSIVE && queue->permit->boundary == NO_BOUNDARY &&
            has_tokens(queue->permit);
+}
+
+gboolean
+permit_is_wanted(const Permit *permit)
+{
+    return permit->boundary != NO_BOUNDARY || permit->steals.length > 0;
 }
 
 Undecided
@@ -154,6 +161,7 @@ permit_yield(LockQueue *queue, gboolean now)
         return;
     permit->boundary = MIN(permit->boundary, last != NULL && !now ? last->sequence : 0);
     permit_list_demand(queue);
+    wanted_update(queue);
 }
 
 void
@@ -163,6 +171,7 @@ permit_suspend(LockQueue *queue)
     queue->permit->boundary = NO_BOUNDARY;
     queue->permit->token_limit = 0;
     permit_list_demand(queue);
+    wanted_update(queue);
 }
 
 void

@@ -97,6 +97,9 @@ void permit_free(Permit *permit);
  * sequence, to be granted now. */
 gboolean permit_admits(const LockQueue *queue, LockMode mode, guint64 sequence);
 
+/* Whether another host waits for the end of the turn, or an undecided steal for the lock. */
+gboolean permit_is_wanted(const Permit *permit);
+
 /* Whether a new request with these options has to be decided by the cluster. */
 Undecided permit_get_undecided(const LockQueue *queue, const LockOptions *options);
 

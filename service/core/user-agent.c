@@ -18,6 +18,7 @@ user_agent_init(UserAgent *user_agent, const Limits *limits)
     g_queue_init(&user_agent->agents);
     user_agent->deadlines = g_sequence_new(NULL);
     user_agent->effects.list = g_array_new(FALSE, FALSE, sizeof(Effect));
+    g_queue_init(&user_agent->wanted);
     user_agent->demands = g_ptr_array_new_with_free_func((GDestroyNotify)lock_queue_unref);
 }
 
@@ -231,6 +232,7 @@ agent_restore(Principal *principal, const char *client_id, guint64 last_id)
     agent->in_user_agent.data = agent;
     g_queue_push_tail_link(&principal->user_agent->agents, &agent->in_user_agent);
     g_queue_init(&agent->requests);
+    g_queue_init(&agent->untold);
     agent->by_id = g_hash_table_new(g_int64_hash, g_int64_equal);
     return agent;
 }

@@ -24,6 +24,7 @@ struct UserAgent {
     LimitsAccount total;        /* of all principals */
     GSequence *deadlines;       /* of LockRequest, by deadline and then by their order; weak */
     Effects effects;
+    GQueue wanted;       /* of LockQueue, by LockQueue.in_wanted: see wanted_visit() */
     GPtrArray *demands;  /* of LockQueue, owned references: see permit_take_changed() */
     gint64 now_us;       /* monotonic */
     gint64 realtime_us;  /* since 1970 */
@@ -125,6 +126,7 @@ struct Agent {
     GList in_user_agent;
     guint64 last_id;
     GQueue requests;    /* of LockRequest, by LockRequest.in_agent */
+    GQueue untold;      /* of LockRequest, by LockRequest.in_untold: see wanted_take() */
     GHashTable *by_id;  /* of &LockRequest.id: a set takes half the room of a table */
     GHashTable *by_key; /* of &LockRequest.key; NULL until a key is used */
 };

@@ -89,6 +89,16 @@ lock_model_ask_cluster(LockModel *model,
         request->deadline_us = now_us + 2000000;
 }
 
+gboolean
+lock_model_is_wanted(LockModel *model, const ModelRequest *held)
+{
+    for (guint i = 0; i < model->pending->len; i++)
+        if (lock_model_same_name(lock_model_at(model->pending, i), held))
+            return TRUE;
+    return lock_model_is_of_cluster(model, held) &&
+           find_permit(model, held->manager, held->name)->last_number != G_MAXUINT64;
+}
+
 /* ---- the cluster */
 
 static ModelRequest

@@ -117,6 +117,9 @@ gboolean lock_model_abort(LockModel *model, guint agent, ModelManager manager, g
 void lock_model_terminate(LockModel *model, guint agent);
 void lock_model_expire(LockModel *model, gint64 now_us);
 
+/* Whether somebody waits for the lock: its name is requested, or the end of the turn is. */
+gboolean lock_model_is_wanted(LockModel *model, const ModelRequest *held);
+
 /* ---- the cluster */
 
 ModelDemand lock_model_get_demand(LockModel *model, ModelManager manager, guint name);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What lock-world.c (operations), lock-world-permits.c (operations of the cluster) and
- * lock-world-checks.c (comparisons) share. */
+/* What lock-world.c (operations), lock-world-permits.c (operations of the cluster),
+ * lock-world-wanted.c (notified holders) and lock-world-checks.c (comparisons) share. */
 
 #pragma once
 
@@ -59,6 +59,7 @@ struct LockWorld {
     LockDemand reported[N_PRINCIPALS][N_NAMES];     /* as last reported */
     gboolean is_restored[N_PRINCIPALS][N_NAMES];    /* or suspended: held without a permit */
     guint64 last_block;                             /* the highest token granted so far */
+    GHashTable *wanted;                             /* keys of locks whose holders know it, owned */
     GArray *expected;                               /* of Line */
     GArray *actual;                                 /* of Line */
 };
@@ -88,6 +89,9 @@ void lock_world_check_effects(World *world, EffectsOrder order);
 /* Compares held locks and pending requests of each bucket, and checks the core's lists and
  * accounts. */
 void lock_world_check_state(World *world);
+
+/* Visits some holders, or all of them; then compares with the model. */
+void lock_world_notify_holders(World *world, guint n_visits, gboolean is_all);
 
 /* ---- the cluster: lock-world-permits.c */
 

@@ -367,6 +367,7 @@ do_restart(World *world)
     forget_effects(world);
     lock_world_drop_permits(world);
     lock_world_restart_cluster(world);
+    g_hash_table_remove_all(world->wanted);
     memcpy(old_agents, world->agents, sizeof old_agents);
     world->core = new_core(world, &old->limits, old->now_us);
     world->core->room_bytes = old->room_bytes;
@@ -427,6 +428,7 @@ lock_world_do(LockWorld *world, const LockOperation *operation)
     /* The server may take the effects after one operation or after several. */
     if (operation->agent >> 5 < 3)
         forget_effects(world);
+    lock_world_notify_holders(world, operation->agent >> 5, operation->other % 4u == 0);
     lock_world_check_state(world);
     world->step++;
 }
@@ -443,6 +445,7 @@ lock_world_new(const char *seed, LockWorldKind kind, gboolean is_loud)
     world->seed = g_strdup(seed);
     world->kind = kind;
     world->is_loud = is_loud;
+    world->wanted = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
     world->expected = g_array_new(FALSE, FALSE, sizeof(Line));
     world->actual = g_array_new(FALSE, FALSE, sizeof(Line));
     world->core = new_core(world, &limits, 123456);
@@ -465,6 +468,7 @@ lock_world_free(LockWorld *world)
     end_core(world->core, world->agents);
 
     lock_model_fini(&world->model);
+    g_hash_table_unref(world->wanted);
     g_array_unref(world->expected);
     g_array_unref(world->actual);
     g_free(world->seed);

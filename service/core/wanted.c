@@ -1,0 +1,138 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "wanted.h"
+
+#include "lock-manager.h"
+#include "permit.h"
+#include "principal.h"
+#include "user-agent.h"
+
+gboolean
+wanted_get(const LockQueue *queue)
+{
+    return queue->pending.length > 0 || (queue->permit != NULL && permit_is_wanted(queue->permit));
+}
+
+/* ---- the holders of a queue */
+
+static GQueue *
+get_changed(const LockQueue *queue)
+{
+    return &queue->manager->principal->user_agent->wanted;
+}
+
+/* Visits the holders from `link` to the last one; and once more all of them if the queue has
+ * changed since some were visited. A visit that has begun goes on when the queue changes: else the
+ * last of many holders would never be visited in a queue that changes often. */
+static void
+visit_from(LockQueue *queue, GList *link)
+{
+    if (link == NULL && queue->visits_again) {
+        link = queue->held.head;
+        queue->visits_again = FALSE;
+    }
+    queue->to_visit = link;
+    if (link != NULL && queue->in_wanted.data == NULL) {
+        queue->in_wanted.data = queue;
+        g_queue_push_tail_link(get_changed(queue), &queue->in_wanted);
+    } else if (link == NULL && queue->in_wanted.data != NULL) {
+        queue->in_wanted.data = NULL;
+        g_queue_unlink(get_changed(queue), &queue->in_wanted);
+    }
+}
+
+void
+wanted_update(LockQueue *queue)
+{
+    const gboolean is_wanted = wanted_get(queue);
+
+    if (queue->is_wanted == is_wanted)
+        return;
+    queue->is_wanted = is_wanted;
+    if (queue->to_visit == NULL)
+        visit_from(queue, queue->held.head);
+    else
+        queue->visits_again = queue->to_visit != queue->held.head;
+}
+
+void
+wanted_add_holder(LockRequest *request)
+{
+    LockQueue *queue = request->queue;
+
+    g_queue_push_tail_link(&queue->held, &request->in_queue);
+    if (queue->is_wanted && queue->to_visit == NULL)
+        visit_from(queue, &request->in_queue);
+}
+
+void
+wanted_remove_holder(LockRequest *request)
+{
+    LockQueue *queue = request->queue;
+    GList *next = request->in_queue.next;
+
+    g_queue_unlink(&queue->held, &request->in_queue);
+    if (queue->to_visit == &request->in_queue)
+        visit_from(queue, next);
+    if (request->in_untold.data != NULL)
+        g_queue_unlink(&request->agent->untold, &request->in_untold);
+    request->in_untold.data = NULL;
+}
+
+static gboolean
+is_untold(const LockRequest *request)
+{
+    return request->is_told_wanted != request->queue->is_wanted;
+}
+
+gboolean
+wanted_visit(UserAgent *user_agent, Agent **out_agent)
+{
+    GList *link = g_queue_peek_head_link(&user_agent->wanted);
+    LockRequest *request;
+    LockQueue *queue;
+
+    if (link == NULL)
+        return FALSE;
+    queue = link->data;
+    request = queue->to_visit->data;
+    g_queue_unlink(&user_agent->wanted, link); /* next time it is another queue */
+    queue->in_wanted.data = NULL;
+    visit_from(queue, request->in_queue.next);
+
+    *out_agent = NULL;
+    if (is_untold(request) && request->in_untold.data == NULL) {
+        request->in_untold.data = request;
+        g_queue_push_tail_link(&request->agent->untold, &request->in_untold);
+        *out_agent = request->agent;
+    }
+    return TRUE;
+}
+
+/* ---- the locks of an agent */
+
+LockRequest *
+wanted_take(Agent *agent)
+{
+    GList *link;
+
+    while ((link = g_queue_pop_head_link(&agent->untold)) != NULL) {
+        LockRequest *request = link->data;
+
+        request->in_untold.data = NULL;
+        if (is_untold(request)) {
+            request->is_told_wanted = request->queue->is_wanted;
+            return request;
+        }
+    }
+    return NULL;
+}
+
+gboolean
+wanted_report(LockRequest *request)
+{
+    if (request->state == LOCK_REQUEST_HELD)
+        request->is_told_wanted = request->queue->is_wanted;
+    return request->is_told_wanted;
+}

@@ -1,0 +1,42 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Whether somebody waits for held locks, of which their holders are notified.
+ *
+ * The locks of a queue are wanted while a request is pending there, or the cluster has requested
+ * the end of the permit's turn for another host. This is the same for all holders of the queue, so
+ * an operation that changes it costs the same for any number of holders. Who has not been notified
+ * yet is found out afterwards, one holder at a time: wanted_visit() goes through the holders of the
+ * queues that have changed, and wanted_take() through the locks of one agent. Only the current
+ * state is reported. What has changed twice in between is not reported at all. */
+
+#pragma once
+
+#include <glib.h>
+
+#include "core-types.h"
+#include "lock-queue.h"
+
+/* Whether somebody waits for the locks that are held, or will be, in the queue. */
+gboolean wanted_get(const LockQueue *queue);
+
+/* Visits the next holder of a queue that has changed, one queue after the other. `*out_agent` is
+ * its agent, borrowed, if wanted_take() may return a lock of it that it did not before; otherwise
+ * NULL. Returns FALSE if there was none to visit: UserAgent.wanted is empty. */
+gboolean wanted_visit(UserAgent *user_agent, Agent **out_agent);
+
+/* Returns a lock of the agent, borrowed, that is wanted or no longer wanted, and counts its holder
+ * as notified of that; NULL: there is no other. */
+LockRequest *wanted_take(Agent *agent);
+
+/* Returns whether the request is a held lock that is wanted, and counts its holder as notified. */
+gboolean wanted_report(LockRequest *request);
+
+/* ---- for the other files of the core */
+
+/* To be called when the pending requests or the permit of the queue have changed. */
+void wanted_update(LockQueue *queue);
+
+/* Append a lock to the held ones of its queue, and remove it. */
+void wanted_add_holder(LockRequest *request);
+void wanted_remove_holder(LockRequest *request);
