@@ -11,6 +11,7 @@ G_STATIC_ASSERT(sizeof(PacketKey) == 24);
 G_STATIC_ASSERT(sizeof(PacketAnswer) == 40);
 G_STATIC_ASSERT(sizeof(PacketGranted) == 32);
 G_STATIC_ASSERT(sizeof(PacketEnded) == 32);
+G_STATIC_ASSERT(sizeof(PacketWanted) == 32);
 G_STATIC_ASSERT(sizeof(PacketLive) == 24);
 G_STATIC_ASSERT(sizeof(PacketLiveEntry) == 24);
 G_STATIC_ASSERT(sizeof(PacketClosed) == 24);
@@ -119,7 +120,9 @@ check_live(const PacketHead *head)
         const PacketLiveEntry *entry = &self->entries[i];
 
         if (entry->key == 0 || (entry->state == PACKET_STATE_HELD) != (entry->token != 0) ||
-            (entry->state != PACKET_STATE_HELD && entry->state != PACKET_STATE_WAITS))
+            (entry->state != PACKET_STATE_HELD && entry->state != PACKET_STATE_WAITS) ||
+            entry->wanted > (entry->state == PACKET_STATE_HELD) || entry->reserved[0] != 0 ||
+            entry->reserved[1] != 0)
             return FALSE;
     }
     return TRUE;
@@ -135,6 +138,8 @@ check_from_service(const PacketHead *head)
         return head->size == sizeof(PacketGranted) && ((const PacketGranted *)head)->token != 0;
     case PACKET_ENDED:
         return head->size == sizeof(PacketEnded);
+    case PACKET_WANTED:
+        return head->size == sizeof(PacketWanted) && ((const PacketWanted *)head)->wanted <= 1;
     case PACKET_LIVE:
         return check_live(head);
     case PACKET_CLOSED:
@@ -277,6 +282,18 @@ packet_write_ended(GByteArray *bytes, guint64 key, PacketReason reason)
         .head = make_head(PACKET_ENDED, sizeof message, 0),
         .key = key,
         .reason = reason,
+    };
+
+    append(bytes, &message, sizeof message);
+}
+
+void
+packet_write_wanted(GByteArray *bytes, guint64 key, gboolean wanted)
+{
+    const PacketWanted message = {
+        .head = make_head(PACKET_WANTED, sizeof message, 0),
+        .key = key,
+        .wanted = wanted ? 1 : 0,
     };
 
     append(bytes, &message, sizeof message);

@@ -39,6 +39,7 @@ typedef enum {
     PACKET_ENDED = 67,
     PACKET_LIVE = 68,
     PACKET_CLOSED = 69,
+    PACKET_WANTED = 70,
 } PacketKind;
 
 /* PacketHead.flags of RELEASE and ABORT. */
@@ -135,10 +136,19 @@ typedef struct {
 } PacketEnded;
 
 typedef struct {
+    PacketHead head;
+    guint64 key;
+    guint32 wanted; /* 1: somebody waits for this held lock; 0: nobody does any more */
+    guint32 reserved;
+} PacketWanted;
+
+typedef struct {
     guint64 key;
     guint64 token;        /* 0 unless held */
     guint32 time_left_ms; /* until its time-out; 0: it has no time-out */
-    guint32 state;
+    guint8 state;
+    guint8 wanted; /* 1: somebody waits for this held lock */
+    guint8 reserved[2];
 } PacketLiveEntry;
 
 typedef struct {
@@ -189,6 +199,7 @@ void packet_write_head(GByteArray *bytes, PacketKind kind, guint64 serial);
 void packet_write_answer(GByteArray *bytes, const PacketAnswer *answer);
 void packet_write_granted(GByteArray *bytes, guint64 key, guint64 token);
 void packet_write_ended(GByteArray *bytes, guint64 key, PacketReason reason);
+void packet_write_wanted(GByteArray *bytes, guint64 key, gboolean wanted);
 void packet_write_live(GByteArray *bytes,
                        const PacketLiveEntry *entries,
                        guint n_entries,

@@ -243,6 +243,7 @@ on_message(const PacketHead *message, gpointer data)
     case PACKET_END:
     case PACKET_LIVE:
     case PACKET_CLOSED:
+    case PACKET_WANTED:
     default:
         break;
     }

@@ -132,9 +132,9 @@ on_resynced(sd_bus_message *reply, void *data, sd_bus_error *error)
 
     if (!is_served(reply))
         return 0;
-    check(sd_bus_message_enter_container(reply, 'a', "(sttsstt)"), "Resync");
-    while ((r = sd_bus_message_read(reply, "(sttsstt)", NULL, &its_id, &its_key, NULL, NULL,
-                                    &its_token, NULL)) > 0) {
+    check(sd_bus_message_enter_container(reply, 'a', "(sttssttb)"), "Resync");
+    while ((r = sd_bus_message_read(reply, "(sttssttb)", NULL, &its_id, &its_key, NULL, NULL,
+                                    &its_token, NULL, NULL)) > 0) {
         if (its_key == KEY) {
             is_live = true;
             id = its_id;

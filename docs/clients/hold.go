@@ -36,6 +36,7 @@ type entry struct {
 	Mode      string
 	Token     uint64
 	TimeoutMS uint64
+	Wanted    bool
 }
 
 type holder struct {

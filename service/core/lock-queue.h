@@ -38,8 +38,9 @@ typedef struct {
  *
  * A live request is in three lists, with a link for each: its queue's (`pending` or `held`), its
  * agent's and its manager's. A pending request with a time-out is also in the deadlines, and a held
- * lock is in its agent's `untold` while its holder is to be notified (wanted.h). An ended request is
- * in no list and is kept only by effects. A request owns references to its agent and its queue. */
+ * lock is in its agent's `untold` while its holder is to be notified (wanted.h). An ended request
+ * is in no list and is kept only by effects. A request owns references to its agent and its queue.
+ */
 struct LockRequest {
     guint refs;
     LockRequestState state;
@@ -48,7 +49,7 @@ struct LockRequest {
     /* What service/state notes: it has changed in this turn; it has a record. */
     gboolean is_noted : 8;
     gboolean is_stored : 8;
-    /* Private to wanted.c: of what its holder has been notified. */
+    /* Whether its holder knows that somebody waits for it: written by wanted.c. */
     gboolean is_told_wanted : 8;
     guint64 id;         /* unique within the agent */
     guint64 key;        /* unique among the agent's live requests; 0: none */

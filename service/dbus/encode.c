@@ -302,6 +302,19 @@ encode_missed(Client *client, const LockManager *manager, guint64 count)
 
 /* ---- the channel */
 
+static void
+send_wanted(Client *client, const LockRequest *request)
+{
+    const LockManager *manager = request->queue->manager;
+    g_autofree char *path = get_path(client, manager, manager->bucket);
+    sd_bus_message *signal = new_signal(client, path, "Wanted");
+    int r = sd_bus_message_append(signal, "tb", request->id, (int)request->is_told_wanted);
+
+    g_assert(r >= 0);
+    flow_control_add_wanted(client->flow);
+    bus_send(client, signal, strlen(path));
+}
+
 /* Of the client's own request. */
 static void
 send_event(Client *client, const Effect *effect)
@@ -309,6 +322,12 @@ send_event(Client *client, const Effect *effect)
     encode_effect(
         client, effect,
         lock_manager_get_name_of(effect->request->queue->manager, client->agent->principal));
+}
+
+static gboolean
+admits_wanted(Client *client)
+{
+    return flow_control_admits_wanted(client->flow);
 }
 
 static gboolean
@@ -320,5 +339,7 @@ is_writable(const Client *client)
 const Channel bus_channel = {
     .reply = reply_to_call,
     .event = send_event,
+    .wanted = send_wanted,
+    .admits_wanted = admits_wanted,
     .is_writable = is_writable,
 };

@@ -132,6 +132,21 @@ flow_control_add_descriptor(FlowControl *self)
     flow_control_add(self, 0);
 }
 
+void
+flow_control_add_wanted(FlowControl *self)
+{
+    self->wanted.n_sent++;
+}
+
+gboolean
+flow_control_admits_wanted(FlowControl *self)
+{
+    if (count_unacknowledged(&self->wanted) == 0)
+        return TRUE;
+    ask_client(self);
+    return FALSE;
+}
+
 gboolean
 flow_control_admit_watched(FlowControl *self)
 {
@@ -243,6 +258,7 @@ on_pong(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     acknowledge(&self->all_sent, self->all_sent.n_sent_before_ping);
     acknowledge(&self->watched, self->watched.n_sent_before_ping);
     acknowledge(&self->descriptors, self->descriptors.n_sent_before_ping);
+    acknowledge(&self->wanted, self->wanted.n_sent_before_ping);
     on_acknowledged(self);
     ask_if_due(self);
     return 1;
@@ -274,6 +290,7 @@ send_ping(FlowControl *self)
     self->all_sent.n_sent_before_ping = self->all_sent.n_sent;
     self->watched.n_sent_before_ping = self->watched.n_sent;
     self->descriptors.n_sent_before_ping = self->descriptors.n_sent;
+    self->wanted.n_sent_before_ping = self->wanted.n_sent;
     if (r >= 0)
         r = seal_ping(ping);
     /* Without a time limit: however late it answers, it has read what came before. */

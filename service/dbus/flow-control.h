@@ -14,7 +14,8 @@
  * asked how much it holds for the client (bus-statistics.h), and everything else is acknowledged.
  * What the bus has written to the client's socket is no longer the bus's concern: the kernel bounds
  * that. But file descriptors in such sockets are limited for all clients of the bus together, so
- * messages with one are acknowledged by the answer to a Ping only.
+ * messages with one are acknowledged by the answer to a Ping only. So are signals Wanted, of which
+ * a client has at most one of each lock to read, also if it is stopped.
  *
  * What an acknowledgement makes possible is not done here: the client is made runnable. */
 
@@ -39,6 +40,7 @@ struct FlowControl {
     FlowCount all_sent;
     FlowCount watched;     /* of these: signals of what the client watches */
     FlowCount descriptors; /* and messages with a file descriptor */
+    FlowCount wanted;      /* and signals Wanted */
     sd_bus_slot *ping;     /* its answer is awaited */
     guint ping_again_id;
     gboolean wants_ping;  /* it is in Bus.to_ping */
@@ -57,6 +59,12 @@ void flow_control_add(FlowControl *self, gsize n_bytes);
 
 /* The same for a message with a file descriptor. */
 void flow_control_add_descriptor(FlowControl *self);
+
+/* Counts a signal Wanted, in addition to flow_control_add(). */
+void flow_control_add_wanted(FlowControl *self);
+
+/* Whether all signals Wanted are acknowledged. If not, finds out how far the client has read. */
+gboolean flow_control_admits_wanted(FlowControl *self);
 
 /* Whether one more signal of a watched bucket may be sent; if so, it is counted. */
 gboolean flow_control_admit_watched(FlowControl *self);

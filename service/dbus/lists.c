@@ -13,6 +13,7 @@
 #include "opened.h"
 #include "principal.h"
 #include "user-agent.h"
+#include "wanted.h"
 
 /* The approximate size of an entry of Inspect without its name. */
 #define ENTRY_BYTES 512
@@ -374,7 +375,7 @@ append_observable(Writer *writer, const Client *client)
 /* ---- requests of the caller */
 
 static void
-append_live_request(Writer *writer, const LockRequest *request)
+append_live_request(Writer *writer, LockRequest *request)
 {
     const LockManager *manager = request->queue->manager;
     const Principal *principal = request->agent->principal;
@@ -384,16 +385,17 @@ append_live_request(Writer *writer, const LockRequest *request)
 
     if (request->deadline_ms != 0) /* a value of 0 would mean no time-out */
         left_ms = CLAMP(request->deadline_ms - writer->now_us / 1000, 1, G_MAXUINT32);
-    note(writer, sd_bus_message_append(writer->message, "(sttsstt)", bucket, request->id,
-                                       request->key, name, lock_mode_to_string(request->mode),
-                                       request->token, (guint64)left_ms));
+    note(writer,
+         sd_bus_message_append(writer->message, "(sttssttb)", bucket, request->id, request->key,
+                               name, lock_mode_to_string(request->mode), request->token,
+                               (guint64)left_ms, (int)wanted_report(request)));
     writer->n_bytes += strlen(name) + strlen(bucket) + 64;
 }
 
 static void
 append_resync(Writer *writer)
 {
-    note(writer, sd_bus_message_open_container(writer->message, 'a', "(sttsstt)"));
+    note(writer, sd_bus_message_open_container(writer->message, 'a', "(sttssttb)"));
     for (GList *link = writer->caller->requests.head; writer->r >= 0 && link != NULL;
          link = link->next)
         append_live_request(writer, link->data);

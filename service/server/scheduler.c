@@ -11,6 +11,7 @@
 #include "cluster-calls.h"
 #include "cluster.h"
 #include "encode.h"
+#include "holders.h"
 #include "operations.h"
 #include "packet-socket.h"
 #include "state.h"
@@ -270,6 +271,8 @@ run_client(Client *client)
     }
     forgive_flood(client);
     watches_notify_missed(client);
+    if (client->agent != NULL)
+        holders_notify_client(client);
     serve_deferred(client, CALLS_PER_TURN);
     if (client->deferred.length > 0 && scheduler_may_serve(client))
         turn_make_runnable(&client->server->turn, client);
@@ -299,6 +302,8 @@ commit(gpointer data)
     if (!server_is_serving(server)) /* the restored agents have no clients yet */
         return;
     notify_effects(server);
+    if (server->user_agent.wanted.length > 0)
+        holders_notify(server);
     if (server->cluster != NULL)
         write_demands(server);
     if (server->state != NULL)
@@ -407,7 +412,8 @@ scheduler_prepare(GSource *source, int *timeout_ms)
     const Server *server = ((Scheduler *)source)->server;
 
     *timeout_ms = -1;
-    return may_run_clients(server) || server->sockets->to_visit.length > 0;
+    return may_run_clients(server) || server->sockets->to_visit.length > 0 ||
+           server->user_agent.wanted.length > 0;
 }
 
 static gboolean

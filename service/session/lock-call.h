@@ -102,6 +102,13 @@ typedef struct {
     /* Notifies the client that its request was granted, or has ended without a call of its own. */
     void (*event)(Client *client, const Effect *effect);
 
+    /* Notifies the client that its lock is wanted, or no longer wanted. */
+    void (*wanted)(Client *client, const LockRequest *request);
+
+    /* Whether the client has read all that it was sent by `wanted`. If not, it becomes runnable
+     * when it has. */
+    gboolean (*admits_wanted)(Client *client);
+
     /* Whether messages can be sent. If not, the client's calls are not served: back-pressure. */
     gboolean (*is_writable)(const Client *client);
 } Channel;

@@ -56,8 +56,8 @@ void turn_count_call(Turn *turn, gsize n_bytes);
  * is queued. */
 gboolean turn_is_full(const Turn *turn);
 
-/* Makes a client runnable: it may have a deferred call that can be served, or a watch with dropped
- * signals for which Missed can be sent. */
+/* Makes a client runnable: it may have a deferred call that can be served, a watch with dropped
+ * signals for which Missed can be sent, or a lock of which it can be notified that it is wanted. */
 void turn_make_runnable(Turn *turn, Client *client);
 
 /* Removes and returns the first runnable client, borrowed, or NULL if there is none. */

@@ -4,6 +4,7 @@
 #include "packet-socket.h"
 
 #include <errno.h>
+#include <glib-unix.h>
 #include <linux/sockios.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -14,6 +15,7 @@
 #include "bus-names.h"
 #include "bus-string.h"
 #include "lock-manager.h"
+#include "wanted.h"
 
 /* The send buffer of the service's end, which the kernel doubles. It bounds the kernel memory for a
  * client that does not read. */
@@ -23,6 +25,10 @@
 #define LAST_KERNEL_BYTES 212992
 /* The largest packet that is sent. It has to fit into the buffer with the kernel's overhead. */
 #define SENT_BYTES_MAX 32768UL
+
+/* The kernel counts more for each packet that is not read; and, until it has called those that wait
+ * for that, a byte for one that has been. */
+#define UNREAD_BYTES_MIN 64
 
 #define EVENTS_MAX 64
 
@@ -39,6 +45,8 @@ struct PacketSocket {
     guint64 end;         /* the position after which nothing is read */
     gboolean is_blocked; /* the kernel has not accepted all of `out` */
     gboolean is_muted;
+    gboolean has_wanted;  /* WANTED was sent, and the client may not have read it */
+    gboolean awaits_read; /* its client has to be runnable when it has read everything */
     GByteArray *out;
     gsize out_offset;
     void *rest;         /* owned copy of the current packet if it is not in the shared buffer */
@@ -48,6 +56,46 @@ struct PacketSocket {
     GList in_to_visit;    /* the socket has to be served without an event from epoll */
     LockManager *manager; /* a reference: see packet_socket_get_manager(); NULL: none */
 };
+
+/* ---- what the client has read */
+
+/* Whether the client has read everything that it was sent. */
+static gboolean
+is_read(const PacketSocket *self)
+{
+    int n_bytes = 0;
+
+    return self->out->len == 0 && ioctl(self->fd, SIOCOUTQ, &n_bytes) == 0 &&
+           n_bytes < UNREAD_BYTES_MIN;
+}
+
+/* Edge-triggered: the kernel reports a socket when the client has read a packet of it. */
+static void
+await_read(PacketSocket *self)
+{
+    struct epoll_event event = {.events = EPOLLOUT | EPOLLET, .data.ptr = self};
+
+    if (!self->awaits_read)
+        self->awaits_read = epoll_ctl(self->all->read_fd, EPOLL_CTL_ADD, self->fd, &event) == 0;
+}
+
+static gboolean
+on_read(int fd, GIOCondition condition, gpointer data)
+{
+    struct epoll_event events[EVENTS_MAX];
+    int n_events = epoll_wait(fd, events, EVENTS_MAX, 0);
+
+    for (int i = 0; i < n_events; i++) {
+        PacketSocket *self = events[i].data.ptr;
+
+        if (!is_read(self))
+            continue;
+        epoll_ctl(fd, EPOLL_CTL_DEL, self->fd, NULL);
+        self->awaits_read = FALSE;
+        turn_make_runnable(self->output.turn, self->client);
+    }
+    return G_SOURCE_CONTINUE;
+}
 
 /* ---- all sockets */
 
@@ -60,8 +108,10 @@ packet_sockets_new(Server *server)
     self->texts = g_string_new(NULL);
     g_queue_init(&self->to_visit);
     self->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (self->epoll_fd < 0)
+    self->read_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (self->epoll_fd < 0 || self->read_fd < 0)
         g_error("could not create an epoll instance: %s", g_strerror(errno));
+    self->read_id = g_unix_fd_add(self->read_fd, G_IO_IN, on_read, self);
     return self;
 }
 
@@ -69,6 +119,8 @@ void
 packet_sockets_free(PacketSockets *self)
 {
     g_assert(g_queue_is_empty(&self->to_visit));
+    g_source_remove(self->read_id);
+    close(self->read_fd);
     close(self->epoll_fd);
     g_string_free(self->texts, TRUE);
     g_free(self);
@@ -234,6 +286,30 @@ event(Client *client, const Effect *effect)
     turn_add_output(&self->output, sizeof(PacketEnded));
 }
 
+static void
+wanted(Client *client, const LockRequest *request)
+{
+    PacketSocket *self = client->socket;
+
+    packet_write_wanted(self->out, request->key, request->is_told_wanted);
+    turn_add_output(&self->output, sizeof(PacketWanted));
+    self->has_wanted = TRUE;
+}
+
+static gboolean
+admits_wanted(Client *client)
+{
+    PacketSocket *self = client->socket;
+
+    if (self->is_muted)
+        return FALSE;
+    if (self->has_wanted && is_read(self))
+        self->has_wanted = FALSE;
+    if (self->has_wanted)
+        await_read(self);
+    return !self->has_wanted;
+}
+
 /* Writes all live requests of the agent. */
 static void
 write_live(GByteArray *out, const Agent *agent, gint64 now_ms)
@@ -242,7 +318,7 @@ write_live(GByteArray *out, const Agent *agent, gint64 now_ms)
     guint n = 0;
 
     for (const GList *link = agent->requests.head; link != NULL; link = link->next) {
-        const LockRequest *request = link->data;
+        LockRequest *request = link->data;
         const gint64 left_ms = CLAMP(request->deadline_ms - now_ms, 1, G_MAXUINT32);
 
         if (n == LIVE_ENTRIES_MAX) {
@@ -253,7 +329,8 @@ write_live(GByteArray *out, const Agent *agent, gint64 now_ms)
             .key = request->key,
             .token = request->token,
             .time_left_ms = request->deadline_ms != 0 ? (guint32)left_ms : 0,
-            .state = get_state(request),
+            .state = (guint8)get_state(request),
+            .wanted = wanted_report(request) ? 1 : 0,
         };
     }
     packet_write_live(out, entries, n, FALSE);
@@ -265,7 +342,13 @@ is_writable(const Client *client)
     return client->socket == NULL || !client->socket->is_blocked;
 }
 
-const Channel socket_channel = {.reply = reply, .event = event, .is_writable = is_writable};
+const Channel socket_channel = {
+    .reply = reply,
+    .event = event,
+    .wanted = wanted,
+    .admits_wanted = admits_wanted,
+    .is_writable = is_writable,
+};
 
 void
 packet_socket_mute(Client *client)
@@ -600,6 +683,7 @@ packet_socket_close(Client *client, PacketClosedReason reason)
         setsockopt(self->fd, SOL_SOCKET, SO_SNDBUF, &last_bytes, sizeof last_bytes);
         if (reason != 0)
             packet_write_closed(self->out, reason);
+        self->is_muted = TRUE;
         turn_add_output(&self->output, sizeof(PacketClosed));
         turn_flush(self->output.turn);
     }
@@ -611,4 +695,5 @@ packet_socket_close(Client *client, PacketClosedReason reason)
     g_free(self);
     client->socket = NULL;
     client->channel = client->default_channel;
+    turn_make_runnable(&client->server->turn, client); /* what was not sent may be, on the bus */
 }

@@ -13,7 +13,8 @@
  * its messages are served, the rest is stored with the socket, and the sockets with a rest are
  * served in turn. Replies are sent at the end of the turn. Output that the kernel does not accept
  * waits in `out`, and meanwhile the socket is not read. So a client that reads nothing needs memory
- * for one packet, the replies of one turn, and one grant and one end for each live request.
+ * for one packet, the replies of one turn, and one grant and one end for each live request. The
+ * kernel tells whether a client has read everything; before that it is sent no further WANTED.
  *
  * All sockets are in one epoll instance, so idle sockets cost no time. A PacketSocket is owned by
  * its client and freed by packet_socket_close(). */
@@ -26,8 +27,10 @@
 #include "packet.h"
 
 struct PacketSockets {
-    Server *server;          /* borrowed */
-    int epoll_fd;            /* readable when a socket has an event */
+    Server *server; /* borrowed */
+    int epoll_fd;   /* readable when a socket has an event */
+    int read_fd;    /* of epoll: readable when a client may have read everything */
+    guint read_id;
     gboolean is_other_ready; /* another descriptor was, at the last wait */
     GQueue to_visit;        /* of PacketSocket, by PacketSocket.in_to_visit; served from the head */
     PacketSocket *receiver; /* the socket whose packet is in `buffer`, or NULL */

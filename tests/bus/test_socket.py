@@ -119,7 +119,7 @@ class Opening(SocketCase):
         second = self.lock_socket(self.raw)
         self.assertEqual(first.read_to_end(), 'replaced')
         self.assertNotEqual(first.answer(serial).token, 0)
-        self.assertEqual(second.live[0], (key, token, 0, packets.HELD))
+        self.assertEqual(second.live[0], (key, token, 0, packets.HELD, 0))
         second.release(key)
         second.release(second.live[1].key)
         first.close()
@@ -242,7 +242,7 @@ class OneWayAtATime(SocketCase):
     def test_requests_of_the_bus_go_on_by_the_socket(self):
         """In the order in which they were made; named by their keys."""
         self.assertEqual([tuple(entry) for entry in self.sock.live],
-                         [(1, self.token, 0, packets.HELD), (2, 0, 0, packets.WAITS)])
+                         [(1, self.token, 0, packets.HELD, 1), (2, 0, 0, packets.WAITS, 0)])
         self.assertEqual(self.sock.request('x', self.bucket, key=1), (1, self.token))
         self.sock.release(1)
         self.assertGreater(self.sock.wait_granted(2), self.token)

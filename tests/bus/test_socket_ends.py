@@ -132,6 +132,7 @@ class ByTheService(StateCase):
         self.held, self.token = self.sock.request('x')
         self.waiting, _ = self.second.request('x')
         self.timed, _ = self.second.request('x', timeout=3_600_000)
+        self.sock.wait_for(lambda: self.sock.wanted, what='WANTED')
 
     def check_kept(self, reason):
         """Everything in the same order; no client was notified of a loss."""
@@ -140,7 +141,7 @@ class ByTheService(StateCase):
             self.assertEqual(sock.events, [])
         first, second = self.lock_socket(self.raw), self.lock_socket(self.waiter)
         self.assertEqual([tuple(entry) for entry in first.live],
-                         [(self.held, self.token, 0, packets.HELD)])
+                         [(self.held, self.token, 0, packets.HELD, 1)])
         self.assertEqual([(entry.key, entry.state, entry.time_left > 0) for entry in second.live],
                          [(self.waiting, packets.WAITS, False), (self.timed, packets.WAITS, True)])
         # A repeated request is the same, and a repeated release fails if the first was served.

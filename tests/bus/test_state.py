@@ -117,10 +117,11 @@ class Kept(StateCase):
         id_, token = unrelated.request('x', key=5)
         waiting, _ = unrelated.request('x', mode='shared', timeout=60000)
         lines = unrelated.resync()
-        self.assertEqual(lines[0], ('default', id_, 5, 'x', 'exclusive', token, 0))
-        self.assertEqual(lines[1][:-1], ('default', waiting, 0, 'x', 'shared', 0))
+        self.assertEqual(lines[0], ('default', id_, 5, 'x', 'exclusive', token, 0, True))
+        self.assertEqual(lines[1][:6], ('default', waiting, 0, 'x', 'shared', 0))
+        self.assertFalse(lines[1][7])
         # A deadline is rounded up to a millisecond, since no request may time out early.
-        self.assertTrue(1 <= lines[1][-1] <= 60001, lines[1])
+        self.assertTrue(1 <= lines[1][6] <= 60001, lines[1])
 
     def test_limits_include_restored_requests(self):
         self.start('--limit', 'requestsPerClient=3')
@@ -349,7 +350,7 @@ class Meanwhile(StateCase):
         served = time.monotonic()
         self.restart()
         before = time.monotonic()
-        left = waiter.resync()[0][-1] / 1000
+        left = waiter.resync()[0][6] / 1000
         after = time.monotonic()
         self.assertTrue(limit - (after - sent) - 0.002 <= left <= limit - (before - served) + 0.002,
                         f'{left} s left, {before - served} to {after - sent} s passed of {limit} s')

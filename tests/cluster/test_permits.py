@@ -106,6 +106,17 @@ class Permits(ClusterCase):
         client.request('x', BUCKET)
         self.assertNotEqual(gateway.take_demand('x').handle, demand.handle)
 
+    def test_another_host_waits(self):
+        """A YIELD raises Wanted, also if requests of this host have not; a new turn ends it."""
+        gateway, client, id_, demand = self.hold()
+        gateway.yield_(demand)
+        client.wait_for(lambda: client.wanted == [(id_, True)], what='Wanted')
+        waits, _ = client.request('x', BUCKET)
+        self.assertTrue(client.abort(waits, BUCKET))
+        gateway.permit(demand)
+        client.wait_for(lambda: len(client.wanted) > 1, what='no longer Wanted')
+        self.assertEqual(client.wanted, [(id_, True), (id_, False)])
+
     def check_revoked(self, reason, name):
         gateway, client, first, demand = self.hold()
         second = client.request('x', BUCKET)[0]

@@ -104,7 +104,7 @@ check_from_service(const void *packet, gsize size)
         g_assert_true((const guint8 *)message == exact + before);
         g_assert_cmpuint(offset, ==, before + message->size);
         g_assert_cmpuint(message->kind, >=, PACKET_ANSWER);
-        g_assert_cmpuint(message->kind, <=, PACKET_CLOSED);
+        g_assert_cmpuint(message->kind, <=, PACKET_WANTED);
         if (message->kind == PACKET_LIVE)
             check_entries((const PacketLive *)message);
     }

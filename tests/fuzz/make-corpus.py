@@ -37,8 +37,9 @@ def packet_inputs():
                message(packets.GRANTED, 0, struct.pack('=QQ', 2, 6)),
                message(packets.ENDED, 0, struct.pack('=QII', 2, 1, 0)),
                message(packets.LIVE, 0, struct.pack('=II', 2, 0)
-                       + struct.pack('=QQII', 1, 5, 0, 2) + struct.pack('=QQII', 2, 0, 1000, 1)),
-               message(packets.CLOSED, 0, struct.pack('=II', 3, 0))]
+                       + struct.pack('=QQIBBH', 1, 5, 0, 2, 1, 0) + struct.pack('=QQII', 2, 0, 1000, 1)),
+               message(packets.CLOSED, 0, struct.pack('=II', 3, 0)),
+               message(packets.WANTED, 0, struct.pack('=QII', 2, 1, 0))]
     one = packets.request(1, 1, 'b', 'xyz')
     yield 'client', b''.join(client)
     yield 'service', b''.join(service)

@@ -177,7 +177,9 @@ update_from_event(Party *party, const PacketHead *head)
     const PacketGranted *event = (const PacketGranted *)head; /* ENDED has its key there too */
     const guint state = get_state(party, event->key);
 
-    if (head->kind == PACKET_GRANTED) {
+    if (head->kind == PACKET_WANTED) {
+        g_assert_true(state == PACKET_STATE_HELD || is_in_doubt(party, event->key, 0));
+    } else if (head->kind == PACKET_GRANTED) {
         g_assert_true(state == PACKET_STATE_WAITS || is_in_doubt(party, event->key, 0));
         set_state(party, event->key, PACKET_STATE_HELD);
     } else {
@@ -209,6 +211,8 @@ check_live(const Party *party, const Agent *agent)
         if (is_in_doubt(party, request->key, 0))
             continue;
         g_assert_cmpuint(get_state(party, request->key), ==, state);
+        g_assert_true(state == PACKET_STATE_WAITS ||
+                      request->is_told_wanted == request->queue->is_wanted);
         n_certain++;
     }
     g_hash_table_iter_init(&iter, party->live);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "service/core/principal.h"
+#include "service/core/wanted.h"
 #include "service/server/admission.h"
 #include "service/server/scheduler.h"
 #include "service/server/server.h"
@@ -25,6 +26,10 @@
 /* What docs/security.md states: messages in a turn, and in one that serves clients which end. */
 #define MESSAGES_MAX      64
 #define MESSAGES_MAX_LAST 256
+/* Holders that are visited at the end of a turn, since somebody waits for their locks; and locks of
+ * which a client is notified before it reads. */
+#define HOLDERS_MAX 64
+#define WANTED_MAX  64
 /* Bytes of messages in a turn with the longest messages. */
 #define LONG_BYTES_MAX (320UL * 1024)
 
@@ -37,6 +42,10 @@
 
 const PacketHead *__real_packet_read_from_client(const void *packet, gsize size, gsize *offset);
 const PacketHead *__wrap_packet_read_from_client(const void *packet, gsize size, gsize *offset);
+void __real_packet_write_wanted(GByteArray *bytes, guint64 key, gboolean wanted);
+void __wrap_packet_write_wanted(GByteArray *bytes, guint64 key, gboolean wanted);
+gboolean __real_wanted_visit(UserAgent *user_agent, Agent **out_agent);
+gboolean __wrap_wanted_visit(UserAgent *user_agent, Agent **out_agent);
 void __real_turn_end(Turn *turn);
 void __wrap_turn_end(Turn *turn);
 PacketRead __real_packet_socket_read(Client *client, LockCall *out_call);
@@ -60,7 +69,9 @@ typedef struct {
     Sender *read; /* whose socket the service reads */
     guint messages_max;
     gsize bytes_max;
-    guint n_messages; /* these three: in this turn */
+    guint n_all_wanted; /* notifications of holders */
+    guint n_messages;   /* these four: in this turn */
+    guint n_visits;
     guint n_receives;
     gsize n_bytes;
     guint n_turns;
@@ -91,6 +102,7 @@ write_message(GByteArray *bytes, PacketKind kind)
     case PACKET_ENDED:
     case PACKET_LIVE:
     case PACKET_CLOSED:
+    case PACKET_WANTED:
         return FALSE;
     }
     return FALSE;
@@ -176,11 +188,26 @@ __wrap_packet_socket_read(Client *client, LockCall *out_call)
 }
 
 void
+__wrap_packet_write_wanted(GByteArray *bytes, guint64 key, gboolean wanted)
+{
+    __real_packet_write_wanted(bytes, key, wanted);
+    g_assert_cmpuint(bytes->len, <=, WANTED_MAX * sizeof(PacketWanted));
+    run->n_all_wanted++;
+}
+
+gboolean
+__wrap_wanted_visit(UserAgent *user_agent, Agent **out_agent)
+{
+    g_assert_cmpuint(++run->n_visits, <=, HOLDERS_MAX);
+    return __real_wanted_visit(user_agent, out_agent);
+}
+
+void
 __wrap_turn_end(Turn *turn)
 {
     __real_turn_end(turn);
     run->n_turns++;
-    run->n_messages = run->n_receives = 0;
+    run->n_messages = run->n_receives = run->n_visits = 0;
     run->n_bytes = 0;
     if (run->is_refilling)
         refill();
@@ -402,6 +429,38 @@ test_long_messages(void)
     end();
 }
 
+static Sender *
+add_calm(LockMode mode, guint n_requests)
+{
+    Sender *sender = add_sender();
+
+    sender->is_calm = TRUE;
+    for (guint64 key = 1; key <= n_requests; key++)
+        packet_write_request(sender->packet, 0, key, 0, mode, 0, "b", "x", NULL);
+    g_assert_cmpint(send(sender->fd, sender->packet->data, sender->packet->len, 0), >, 0);
+    serve_turns(2 * n_requests / MESSAGES_MAX + 4);
+    g_assert_cmpuint(sender->n_read, ==, n_requests);
+    return sender;
+}
+
+/* Many holders of a shared lock are notified in many turns that there is a request, also beside
+ * clients that always send; and each once. */
+static void
+test_holders(void)
+{
+    const guint n_holders = 10 * 500;
+
+    begin(MESSAGES_MAX);
+    for (guint i = 0; i < 10; i++)
+        add_calm(LOCK_MODE_SHARED, 500);
+    for (guint i = 0; i < SENDERS_LAST; i++)
+        add_flood(PACKET_SYNC, G_MAXUINT);
+    add_calm(LOCK_MODE_EXCLUSIVE, 1);
+    serve_turns(4 * n_holders / HOLDERS_MAX);
+    g_assert_cmpuint(run->n_all_wanted, ==, n_holders);
+    end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -415,5 +474,6 @@ main(int argc, char **argv)
     g_test_add_data_func("/socket-turns/shutdown", &shutdown, check_all);
     g_test_add_func("/socket-turns/rest-of-a-packet", test_rest_of_a_packet);
     g_test_add_func("/socket-turns/long-messages", test_long_messages);
+    g_test_add_func("/socket-turns/holders", test_holders);
     return g_test_run();
 }

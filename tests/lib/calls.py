@@ -99,7 +99,7 @@ def with_options(signature, types, values, *first):
 
 class LockCalls:
     """The methods of all clients. A class that inherits it has call(path, interface, member, body),
-    wait_for(condition, what=) and `events`."""
+    wait_for(condition, what=), `events`, and `wanted` with (id, wanted) of each signal Wanted."""
 
     def locks(self, bucket, member, body=None, **kw):
         return self.call(bucket_path(bucket), LOCKS, member, body, **kw)

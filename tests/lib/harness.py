@@ -71,7 +71,7 @@ def wait_for(condition, timeout=PATIENCE, what='condition', every=0.02):
 
 
 class Client(LockCalls):
-    """A private GDBus connection. `events` are the service's signals."""
+    """A private GDBus connection. `events` are the service's signals, and `wanted` those of that name."""
 
     def __init__(self, address):
         flags = Gio.DBusConnectionFlags
@@ -80,11 +80,15 @@ class Client(LockCalls):
         self.connection.set_exit_on_close(False)
         self.name = self.connection.get_unique_name()
         self.events = []
+        self.wanted = []
         # No match rule: the service's signals are unicast, so none is needed.
         self._subscription = self.connection.signal_subscribe(
             None, SERVICE, None, None, None, Gio.DBusSignalFlags.NO_MATCH_RULE, self._on_signal)
 
     def _on_signal(self, _connection, sender, path, _interface, member, parameters):
+        if member == 'Wanted':
+            self.wanted.append(parameters.unpack())
+            return
         self.events.append(Event.of(member, path, parameters.unpack(), sender))
         self.on_event(self.events[-1])
 
@@ -130,6 +134,7 @@ class ProcessClient:
         self.process = spawn([sys.executable, os.path.join(HERE, 'lineclient.py'), address],
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, bufsize=0)
         self.events = []
+        self.wanted = []
         self._data = b''
         self._answers = []
         self.name = self._answer()['name']
@@ -146,7 +151,9 @@ class ProcessClient:
             raise RuntimeError(f'client process {self.pid} ended ({self.process.poll()})')
         *lines, self._data = (self._data + chunk).split(b'\n')
         for line in map(json.loads, lines):
-            if 'signal' in line:
+            if 'wanted' in line:
+                self.wanted.append(tuple(line['wanted']))
+            elif 'signal' in line:
                 self.events.append(Event(line['signal'], line['path'], tuple(line['args']),
                                          line['sender'], line['at']))
             else:

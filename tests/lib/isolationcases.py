@@ -208,8 +208,8 @@ class Player:
         rows = client.resync()
         assert {row[2 if client.name in self.by_socket else 1] for row in rows} \
             <= self.ids[client.name], rows
-        return [(bucket, id_, key, name, mode, bool(token))
-                for bucket, id_, key, name, mode, token, _ in rows]
+        return [(bucket, id_, key, name, mode, bool(token), wanted)
+                for bucket, id_, key, name, mode, token, _, wanted in rows]
 
     def introspect(self, client):
         return client.introspect(self.rng.choice(

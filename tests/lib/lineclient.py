@@ -45,6 +45,9 @@ class LineClient:
             write(signal=event.signal, path=event.path, args=event.args, sender=event.sender,
                 at=event.at)
         self.n_written = len(self.client.events)
+        for wanted in self.client.wanted:
+            write(wanted=wanted)
+        self.client.wanted.clear()
 
     def do_request(self, name, bucket, options):
         return self.client.request(name, bucket, **options)

@@ -15,7 +15,7 @@ import time
 
 VERSION = 2
 REQUEST, RELEASE, ABORT, SYNC, END = range(2, 7)
-ANSWER, GRANTED, ENDED, LIVE, CLOSED = range(65, 70)
+ANSWER, GRANTED, ENDED, LIVE, CLOSED, WANTED = range(65, 71)
 NO_ANSWER = 1
 IF_AVAILABLE, STEAL, SIGNAL = 1, 2, 4
 NONE, WAITS, HELD = range(3)
@@ -35,8 +35,9 @@ Answer = collections.namedtuple('Answer', 'serial error limit token state aborte
 Granted = collections.namedtuple('Granted', 'key token')
 Ended = collections.namedtuple('Ended', 'key reason')
 Live = collections.namedtuple('Live', 'entries more')
-Entry = collections.namedtuple('Entry', 'key token time_left state')
+Entry = collections.namedtuple('Entry', 'key token time_left state wanted')
 Closed = collections.namedtuple('Closed', 'reason')
+Wanted = collections.namedtuple('Wanted', 'key wanted')
 
 
 class LockError(Exception):
@@ -117,8 +118,10 @@ def _ended(_serial, body):
 def _live(_serial, body):
     count, more = struct.unpack_from('=II', body)
     _check(len(body) == 8 + 24 * count and more in (0, 1), 'the list has another length than its count')
-    entries = [Entry(*fields) for fields in struct.iter_unpack('=QQII', body[8:])]
+    entries = [Entry(*fields[:5]) for fields in struct.iter_unpack('=QQIBBH', body[8:]) if fields[5] == 0]
+    _check(len(entries) == count, 'entries with something reserved')
     for entry in entries:
+        _check(entry.wanted <= (entry.state == HELD), 'something wanted that is not held')
         _check(entry.key and entry.state in (WAITS, HELD), 'something that is not live')
         _check((entry.token != 0) == (entry.state == HELD), 'a token of what waits, or none')
     return Live(entries, more == 1)
@@ -130,7 +133,13 @@ def _closed(_serial, body):
     return Closed(CLOSE_REASONS[reason])
 
 
-READERS = {ANSWER: _answer, GRANTED: _granted, ENDED: _ended, LIVE: _live, CLOSED: _closed}
+def _wanted(_serial, body):
+    key, wanted, rest = struct.unpack('=QII', body)
+    _check(key and wanted <= 1 and not rest, 'a wanted nothing')
+    return Wanted(key, wanted == 1)
+
+
+READERS = {ANSWER: _answer, GRANTED: _granted, ENDED: _ended, LIVE: _live, CLOSED: _closed, WANTED: _wanted}
 
 
 def decode(packet):
@@ -153,12 +162,12 @@ def decode(packet):
 
 class LockSocket:
     """A lock socket. `log` has every message of the service, in order; `live` the initial list,
-    `events` the grants and ends, `closed` the reason of CLOSED, `eof` the end."""
+    `events` the grants and ends, `wanted` each WANTED, `closed` the reason of CLOSED, `eof` the end."""
 
     def __init__(self, descriptor, patience=20.0):
         self.socket = socket.socket(fileno=descriptor)
         self.patience = patience
-        self.log, self.live, self.events = [], None, []
+        self.log, self.live, self.events, self.wanted = [], None, [], []
         self.closed, self.eof, self.n_resets = None, False, 0
         self.serial = self.key = 0
         self._entries = []
@@ -207,6 +216,8 @@ class LockSocket:
                 self.key = max([entry.key for entry in self.live if entry.key < 1 << 63], default=0)
         elif isinstance(found, Closed):
             self.closed = found.reason
+        elif isinstance(found, Wanted):
+            self.wanted.append(tuple(found))
         else:
             self.events.append(found)
 

@@ -129,9 +129,12 @@ raw_client_receive(RawClient *self)
 const PacketHead *
 raw_client_expect(RawClient *self, PacketKind kind)
 {
-    const PacketHead *head = raw_client_receive(self);
+    const PacketHead *head;
 
-    g_assert_nonnull(head);
+    do {
+        head = raw_client_receive(self);
+        g_assert_nonnull(head);
+    } while (head->kind == PACKET_WANTED && kind != PACKET_WANTED);
     g_assert_cmpuint(head->kind, ==, kind);
     return head;
 }

@@ -37,5 +37,5 @@ void raw_client_send(RawClient *self);
  * socket. A malformed message is an error. */
 const PacketHead *raw_client_receive(RawClient *self);
 
-/* As above, and it must be of this kind. */
+/* As above, and it must be of this kind; WANTED before it is dropped. */
 const PacketHead *raw_client_expect(RawClient *self, PacketKind kind);

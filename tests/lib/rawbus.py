@@ -147,6 +147,7 @@ class RawClient(LockCalls):
         self.serial = 0
         self.log = []
         self.events = []
+        self.wanted = []
         self._pings = []
         self.descriptors = []
         self.answered = 0
@@ -219,7 +220,9 @@ class RawClient(LockCalls):
             if self.answers_pings:
                 self.answer_pings()
         if message.get_message_type() == wire.SIGNAL:
-            if (message.get_interface() or '').startswith('org.w3.WebLocks'):
+            if message.get_interface() == LOCKS and message.get_member() == 'Wanted':
+                self.wanted.append(tuple(unpack(message)))
+            elif (message.get_interface() or '').startswith('org.w3.WebLocks'):
                 self.events.append(Event.of(message.get_member(), message.get_path(),
                                             unpack(message), message.get_sender()))
         elif message.get_reply_serial():
@@ -329,6 +332,8 @@ class Judge:
         if not is_service or message.get_interface() != LOCKS:
             return None
         member, path = message.get_member(), message.get_path()
+        if member == 'Wanted':
+            return None if path.startswith(f'{ROOT}/bucket/') else 'not the path of its holder'
         about = unpack(message)[3] if member in ('Waiting', 'Granted', 'Released') else None
         if to == about and member != 'Waiting':
             return None

@@ -82,6 +82,7 @@ class AppProcess(ProcessClient):
         for descriptor in descriptors:
             os.close(descriptor)
         self.events = []
+        self.wanted = []
         self._data = b''
         self._answers = []
         self.name = self._answer()['name']

@@ -70,6 +70,7 @@ class Exclusion(DocumentCase):
         self.save_by_rename()
         third, token = host.request(uri(self.path), HOST)
         self.assertEqual(token, 0, 'both hold the lock')
+        app.wait_for(lambda: app.wanted == [(second, True)], what='Wanted')
         held, pending = host.inspect(HOST, name=uri(self.path))[0]
         self.assertEqual((held['app'], held['clientId'], held['id']), (APP, app.name, second))
         self.assertEqual(pending['blockedBy'], [app.name])
@@ -399,7 +400,7 @@ class Restarts(StoredState, DocumentCase):
         self.restart()
         self.assertEqual(self.control.query(HOST), ([(uri(self.path), 'exclusive', app.name)],
                                                     [(uri(self.path), 'exclusive', host.name)]))
-        self.assertEqual(app.call('resync'), [[APPS, held, 0, name, 'exclusive', token, 0]])
+        self.assertEqual(app.call('resync'), [[APPS, held, 0, name, 'exclusive', token, 0, True]])
         self.assert_error('Security', app.call, 'request', unused, APPS)
         self.assertEqual(self.open(app, other), unused, 'the key is another one')
         self.assertEqual(self.open(app, self.path), name)

@@ -70,6 +70,9 @@ FAULTS = [
     # Waiting is sent to clients that do not watch, or is dropped without being counted.
     ('waiting-unwatched', 'bus/test_signals.py', ['Owners.test_timeout'], 'does not watch'),
     ('waiting-not-missed', 'bus/test_break.py', ['WatchAll.test_missed'], 'WatchAll.test_missed'),
+    # Holders that don't read are sent each change of who waits for their locks.
+    ('wanted-unread', 'bus/test_wanted.py', ['Floods'], 'Floods.test_a_socket_that_is_not_read'),
+    ('wanted-unacknowledged', 'bus/test_wanted.py', ['Floods'], 'Floods.test_a_stopped_process'),
     # The service exits when idle with unread calls.
     ('exit-without-drain', 'bus/test_lifecycle.py', ['IdleExitRace'],
      'IdleExitRace.test_no_call_is_lost'),
