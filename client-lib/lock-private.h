@@ -12,7 +12,9 @@
 
 #include "client-lib/engine/request.h"
 
-/* Creates a WebLocksLock for a granted request, and notifies it of a loss. */
+/* Creates a WebLocksLock for a granted request, and notifies it of a loss, and of who waits. */
 extern const RequestFuncs web_locks_lock_funcs;
 gpointer web_locks_lock_new(Request *take_request);
 void web_locks_lock_lose(gpointer lock, const GError *error);
+gboolean web_locks_lock_listens(gpointer lock);
+void web_locks_lock_want(gpointer lock);

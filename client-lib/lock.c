@@ -35,6 +35,7 @@ enum {
     PROP_MODE,
     PROP_TOKEN,
     PROP_HELD,
+    PROP_WANTED,
     N_PROPS,
 };
 static GParamSpec *properties[N_PROPS];
@@ -47,15 +48,23 @@ static guint signals[N_SIGNALS];
 
 /* Set by class_init. */
 static guint notify_id;
-static GQuark held_quark;
+static GQuark quarks[N_PROPS];
+
+static gboolean
+has_handler(gpointer lock, guint property)
+{
+    return g_signal_has_handler_pending(lock, notify_id, quarks[property], TRUE);
+}
 
 /* Emits "notify" only if a handler is connected, since that takes longer than the rest of a
  * release. */
 static void
-notify_held(gpointer lock)
+notify_held(WebLocksLock *self)
 {
-    if (g_signal_has_handler_pending(lock, notify_id, held_quark, TRUE))
-        g_object_notify_by_pspec(lock, properties[PROP_HELD]);
+    if (has_handler(self, PROP_HELD))
+        g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_HELD]);
+    if (request_was_wanted(self->request) && has_handler(self, PROP_WANTED))
+        g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_WANTED]);
 }
 
 void
@@ -63,6 +72,18 @@ web_locks_lock_lose(gpointer lock, const GError *error)
 {
     notify_held(lock);
     g_signal_emit(lock, signals[SIGNAL_LOST], 0, error);
+}
+
+gboolean
+web_locks_lock_listens(gpointer lock)
+{
+    return has_handler(lock, PROP_WANTED);
+}
+
+void
+web_locks_lock_want(gpointer lock)
+{
+    g_object_notify_by_pspec(lock, properties[PROP_WANTED]);
 }
 
 gpointer
@@ -74,7 +95,8 @@ web_locks_lock_new(Request *take_request)
     return self;
 }
 
-const RequestFuncs web_locks_lock_funcs = {web_locks_lock_new, web_locks_lock_lose, NULL};
+const RequestFuncs web_locks_lock_funcs = {web_locks_lock_new, web_locks_lock_lose,
+                                           web_locks_lock_listens, web_locks_lock_want, NULL};
 
 /**
  * web_locks_lock_get_name:
@@ -148,6 +170,27 @@ web_locks_lock_get_held(WebLocksLock *self)
     g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL, FALSE);
     request_catch_up(self->request);
     return request_is_held(self->request);
+}
+
+/**
+ * web_locks_lock_get_wanted:
+ * @self: a lock
+ *
+ * Gets whether somebody waits for the lock: requests for its name are pending, also those of this
+ * process, or another machine of a cluster waits for it. So its holder can finish its work, and
+ * release it.
+ *
+ * Like web_locks_lock_get_held(), this reads what has arrived first.
+ *
+ * Returns: whether somebody waits; %FALSE once the lock is released or lost
+ * Since: 0.1
+ */
+gboolean
+web_locks_lock_get_wanted(WebLocksLock *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL, FALSE);
+    request_catch_up(self->request);
+    return request_is_wanted(self->request);
 }
 
 /**
@@ -315,6 +358,9 @@ web_locks_lock_get_property(GObject *object, guint id, GValue *value, GParamSpec
     case PROP_HELD:
         g_value_set_boolean(value, web_locks_lock_get_held(self));
         break;
+    case PROP_WANTED:
+        g_value_set_boolean(value, web_locks_lock_get_wanted(self));
+        break;
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
     }
@@ -384,9 +430,19 @@ web_locks_lock_class_init(WebLocksLockClass *class)
      * Since: 0.1
      */
     properties[PROP_HELD] = g_param_spec_boolean("held", NULL, NULL, FALSE, flags);
+    /**
+     * WebLocksLock:wanted:
+     *
+     * Whether somebody waits for the lock, see web_locks_lock_get_wanted(). "notify" is emitted in
+     * the main context of the agent, or by a release. After connecting a handler, check the value.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_WANTED] = g_param_spec_boolean("wanted", NULL, NULL, FALSE, flags);
     g_object_class_install_properties(object_class, N_PROPS, properties);
     notify_id = g_signal_lookup("notify", G_TYPE_OBJECT);
-    held_quark = g_quark_from_static_string("held");
+    quarks[PROP_HELD] = g_quark_from_static_string("held");
+    quarks[PROP_WANTED] = g_quark_from_static_string("wanted");
 
     /**
      * WebLocksLock::lost:

@@ -224,6 +224,15 @@ take_ended(LockTable *self, const PacketEnded *ended)
 }
 
 static void
+take_wanted(LockTable *self, const PacketWanted *wanted)
+{
+    LockEntry *entry = find_entry(self, wanted->key);
+
+    if (entry != NULL)
+        entry->funcs->wanted(entry, wanted->wanted != 0);
+}
+
+static void
 on_message(const PacketHead *message, gpointer data)
 {
     switch ((PacketKind)message->kind) {
@@ -236,6 +245,9 @@ on_message(const PacketHead *message, gpointer data)
     case PACKET_ENDED:
         take_ended(data, (const PacketEnded *)message);
         break;
+    case PACKET_WANTED:
+        take_wanted(data, (const PacketWanted *)message);
+        break;
     case PACKET_REQUEST:
     case PACKET_RELEASE:
     case PACKET_ABORT:
@@ -243,7 +255,6 @@ on_message(const PacketHead *message, gpointer data)
     case PACKET_END:
     case PACKET_LIVE:
     case PACKET_CLOSED:
-    case PACKET_WANTED:
     default:
         break;
     }

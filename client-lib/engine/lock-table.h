@@ -31,6 +31,8 @@ typedef struct {
     /* The service has sent GRANTED or ENDED for the entry's key. */
     void (*granted)(LockEntry *self, guint64 token);
     void (*ended)(LockEntry *self, PacketReason reason);
+    /* The service has sent WANTED for it. */
+    void (*wanted)(LockEntry *self, gboolean wanted);
     /* A socket was opened. `live` is the service's entry for this key; NULL: it has none. */
     void (*compared)(LockEntry *self, const PacketLiveEntry *live);
     /* The table ends. Held locks are lost for `reason`; other operations fail with `error`. */

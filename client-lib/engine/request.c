@@ -39,6 +39,8 @@ struct Request {
     guint n_refusals;
 
     guint64 token;
+    int is_wanted;            /* read atomically, written with the session lock held */
+    gboolean is_reporting;    /* report_wanted() is queued */
     gpointer lock;            /* the application's lock object, borrowed; NULL: finalized */
     PacketReason loss_reason; /* 0: none; written before `state` */
     GError *error;            /* of a lost lock; written before `state` */
@@ -185,20 +187,54 @@ get_patience_us(const RequestOptions *options)
     return options->if_available || options->steal ? ANSWER_TIMEOUT_US : 0;
 }
 
-/* ---- loss of the lock */
+/* ---- reports to the lock object */
 
-/* Another thread may be disposing of the lock object at this moment. It sets `lock` to NULL with
- * the session lock held, while the object still has a reference. */
+/* Returns a reference, or NULL. Another thread may be disposing of the lock object at this moment.
+ * It sets `lock` to NULL with the session lock held, while the object still has a reference. */
+static GObject *
+get_lock(Request *self)
+{
+    GObject *lock = NULL;
+
+    session_enter(self->session);
+    if (self->lock != NULL)
+        lock = g_object_ref(self->lock);
+    session_leave(self->session);
+    return lock;
+}
+
+static void
+report_wanted(gpointer data)
+{
+    Request *request = data;
+    g_autoptr(GObject) lock = get_lock(request);
+
+    session_enter(request->session);
+    request->is_reporting = FALSE;
+    session_leave(request->session);
+    if (lock != NULL)
+        request->funcs->lock_wanted(lock);
+}
+
+static void
+request_set_wanted(Request *self, gboolean is_wanted)
+{
+    if (self->is_wanted == is_wanted)
+        return;
+    g_atomic_int_set(&self->is_wanted, is_wanted);
+    if (self->is_reporting || self->lock == NULL || !self->funcs->lock_listens(self->lock))
+        return;
+    self->is_reporting = TRUE;
+    session_deliver(self->session, session_get_context(self->session), report_wanted,
+                    request_ref(self), (GDestroyNotify)request_unref);
+}
+
 static void
 report_loss(gpointer data)
 {
     Request *request = data;
-    g_autoptr(GObject) lock = NULL;
+    g_autoptr(GObject) lock = get_lock(request);
 
-    session_enter(request->session);
-    if (request->lock != NULL)
-        lock = g_object_ref(request->lock);
-    session_leave(request->session);
     if (lock != NULL)
         request->funcs->lock_lost(lock, request->error);
 }
@@ -408,6 +444,15 @@ on_ended(LockEntry *entry, PacketReason reason)
 }
 
 static void
+on_wanted(LockEntry *entry, gboolean is_wanted)
+{
+    Request *self = from_entry(entry);
+
+    if (get_state(self) == STATE_HELD)
+        request_set_wanted(self, is_wanted);
+}
+
+static void
 on_compared(LockEntry *entry, const PacketLiveEntry *live)
 {
     Request *self = from_entry(entry);
@@ -419,11 +464,14 @@ on_compared(LockEntry *entry, const PacketLiveEntry *live)
             lock_table_call_again(self->table, entry);
         } else if (live->state == PACKET_STATE_HELD) {
             request_grant(self, live->token);
+            request_set_wanted(self, live->wanted);
         }
         break;
     case STATE_HELD:
         if (live == NULL || live->token != self->token)
             request_lose(self, PACKET_REASON_LOST);
+        else
+            request_set_wanted(self, live->wanted);
         break;
     case STATE_RELEASED:
         self->is_missing = live == NULL;
@@ -453,6 +501,7 @@ static const LockEntryFuncs entry_funcs = {
     .failed = on_failed,
     .granted = on_granted,
     .ended = on_ended,
+    .wanted = on_wanted,
     .compared = on_compared,
     .finished = on_finished,
     .left = on_left,
@@ -537,6 +586,18 @@ gboolean
 request_is_held(const Request *self)
 {
     return get_state(self) == STATE_HELD && session_is_of_this_process(self->session);
+}
+
+gboolean
+request_was_wanted(const Request *self)
+{
+    return g_atomic_int_get(&self->is_wanted);
+}
+
+gboolean
+request_is_wanted(const Request *self)
+{
+    return request_is_held(self) && request_was_wanted(self);
 }
 
 const GError *

@@ -25,6 +25,12 @@ typedef struct {
     gpointer (*lock_new)(Request *take_request);
     /* The lock was lost. Called without the session lock, in the agent's main context. */
     void (*lock_lost)(gpointer lock, const GError *error);
+    /* Whether lock_wanted() is to be called; if not, nothing is queued for the context, which may
+     * never run. Called with the session lock held. */
+    gboolean (*lock_listens)(gpointer lock);
+    /* What request_is_wanted() returns has changed. Called without the session lock, in the agent's
+     * main context. */
+    void (*lock_wanted)(gpointer lock);
     /* The service has queued the request, which has the option `key` there. May be called again,
      * after a restart of the service. Called with the session lock held; NULL: not called. */
     void (*waits)(GTask *task, guint64 key);
@@ -55,6 +61,10 @@ void request_catch_up(Request *self);
 
 /* Always FALSE in the child of a fork(). */
 gboolean request_is_held(const Request *self);
+
+/* Whether somebody waits for the lock; the first is always FALSE if it is not held. */
+gboolean request_is_wanted(const Request *self);
+gboolean request_was_wanted(const Request *self);
 
 /* Returns the error of a lost lock, or NULL if it is held or was released. */
 const GError *request_get_error(const Request *self);

@@ -52,6 +52,7 @@ function call(object, method, ...args) {
 class PlatformLock {
     #lock;
     #lostId = 0;
+    #wantedId = 0;
     #loss = null;
     #callback = null;
 
@@ -61,6 +62,14 @@ class PlatformLock {
 
     get token() {
         return this.#lock.token;
+    }
+
+    get wanted() {
+        return this.#lock.wanted;
+    }
+
+    onWanted(callback) {
+        this.#wantedId = this.#lock.connect('notify::wanted', () => callback());
     }
 
     onLost(callback) {
@@ -85,9 +94,9 @@ class PlatformLock {
     }
 
     release() {
-        if (this.#lostId !== 0)
-            this.#lock.disconnect(this.#lostId);
-        this.#lostId = 0;
+        for (const id of [this.#lostId, this.#wantedId].filter(each => each !== 0))
+            this.#lock.disconnect(id);
+        this.#lostId = this.#wantedId = 0;
         return this.#release();
     }
 

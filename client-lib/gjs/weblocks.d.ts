@@ -32,6 +32,10 @@ export class Lock {
      * request() is rejected. Not in the standard.
      */
     readonly lost: AbortSignal;
+    /** Whether somebody waits for the lock. Not in the standard. */
+    readonly wanted: boolean;
+    /** Called when `wanted` has changed, or is true after the callback has returned. Not in the standard. */
+    onwanted: (() => void) | null;
 }
 
 export interface LockInfo {

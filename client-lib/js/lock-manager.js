@@ -12,8 +12,9 @@
 //   It is rejected with CANCELLED after cancel(), or with an exception (newException()).
 // query() returns a promise for {held, pending}, lists of {name, mode, clientId}.
 //
-// The platform's lock has `token` and two methods:
+// The platform's lock has `token`, `wanted` and three methods:
 //
+// `wanted` says whether somebody waits for the lock, and onWanted(callback) calls back when that changes.
 // onLost(callback) replaces an earlier callback; it gets the exception if the lock is lost before release().
 // release() returns a promise for null, or for the exception if the lock was not held any more.
 //
@@ -54,7 +55,8 @@ let loseLock;
 export class Lock {
     #name;
     #mode;
-    #token;
+    #platform; // the platform's lock
+    #onWanted = null;
     #loss = null; // the exception
     #controller = null; // of the signal `lost`
 
@@ -65,12 +67,12 @@ export class Lock {
         };
     }
 
-    constructor(key, name, mode, token) {
+    constructor(key, name, mode, platform) {
         if (key !== KEY)
             throw new TypeError('Illegal constructor.');
         this.#name = name;
         this.#mode = mode;
-        this.#token = token;
+        this.#platform = platform;
     }
 
     get name() {
@@ -83,7 +85,21 @@ export class Lock {
 
     // An extension of the standard: the fencing token, a number that grows within a bucket.
     get token() {
-        return this.#token;
+        return this.#platform.token;
+    }
+
+    // Another one: whether somebody waits for the lock. `onwanted` is called when that changes, and after the
+    // callback of request() has returned if somebody waits already.
+    get wanted() {
+        return heldLocks.has(this.#platform) && this.#platform.wanted;
+    }
+
+    get onwanted() {
+        return this.#onWanted;
+    }
+
+    set onwanted(callback) {
+        this.#onWanted = typeof callback === 'function' ? callback : null;
     }
 
     // An extension of the standard: an AbortSignal that is aborted if the lock is lost while the
@@ -267,7 +283,7 @@ function refusedSignal() {
 }
 
 function newLock(lock, {name, mode}) {
-    return new Lock(KEY, name, mode ?? 'exclusive', lock.token);
+    return new Lock(KEY, name, mode ?? 'exclusive', lock);
 }
 
 // Invokes the callback and returns a promise for its result. An exception becomes the reason of the
@@ -286,9 +302,11 @@ function hold(locks, given, callback, argument, resolve, reject) {
             reject(exception);
             loseLock(given[i], exception);
         });
+        lock.onWanted(() => given[i].onwanted?.());
     });
 
     const waiting = invoke(callback, argument);
+    given.filter(lock => lock.wanted).forEach(lock => lock.onwanted?.());
     const settle = async isFulfilled => {
         const losses = await Promise.all(locks.map(lock => lock.release()));
         const loss = losses.find(exception => exception !== null) ?? null;

@@ -24,6 +24,10 @@ export class Lock {
     readonly mode: LockMode;
     /** The fencing token: grows with each grant in the bucket. Not in the standard. */
     readonly token: number;
+    /** Whether somebody waits for the lock. Not in the standard. */
+    readonly wanted: boolean;
+    /** Called when `wanted` has changed, or is true after the callback has returned. Not in the standard. */
+    onwanted: (() => void) | null;
     /**
      * Aborted if the lock is lost while the callback runs; the reason is the exception with which
      * request() is rejected. Not in the standard.

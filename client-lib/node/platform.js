@@ -41,7 +41,7 @@ function load() {
     if (addon !== null)
         return;
     try {
-        addon = require(addonPath()).start(settle, lose);
+        addon = require(addonPath()).start(settle, lose, want);
     } catch (error) {
         const [line] = error.message.split('\n');
         throw newException('unavailable', `could not load libweblocks: ${line}`, error);
@@ -59,6 +59,10 @@ function settle(number, code, value) {
 
 function lose(number, code, message) {
     held.get(number)?.lose(newException(code, message));
+}
+
+function want(number, _code, isWanted) {
+    held.get(number)?.want(isWanted);
 }
 
 // ---- what is passed to the addon
@@ -93,6 +97,8 @@ class PlatformLock {
     #number;
     #loss = null;
     #callback = null;
+    #onWanted = null;
+    wanted = false;
 
     constructor(number, token) {
         this.#number = number;
@@ -109,6 +115,15 @@ class PlatformLock {
         this.#callback = callback;
         if (this.#loss !== null)
             callback(this.#loss);
+    }
+
+    want(isWanted) {
+        this.wanted = isWanted;
+        this.#onWanted?.();
+    }
+
+    onWanted(callback) {
+        this.#onWanted = callback;
     }
 
     release() {

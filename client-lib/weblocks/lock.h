@@ -24,6 +24,8 @@ guint64 web_locks_lock_get_token(WebLocksLock *self);
 WEB_LOCKS_PUBLIC
 gboolean web_locks_lock_get_held(WebLocksLock *self);
 WEB_LOCKS_PUBLIC
+gboolean web_locks_lock_get_wanted(WebLocksLock *self);
+WEB_LOCKS_PUBLIC
 const GError *web_locks_lock_get_error(WebLocksLock *self);
 
 WEB_LOCKS_PUBLIC

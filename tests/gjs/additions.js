@@ -1,12 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// Additions to the standard: the options timeout and why, and the token of a lock.
+// Additions to the standard: the options timeout and why, the token of a lock, and whether it is wanted.
 
 import Gio from 'gi://Gio';
 import WebLocks from 'gi://WebLocks?version=1';
 
 import {DOMException, forAgent, forManager, locks} from '../../client-lib/gjs/weblocks.js';
+});
+
+import {AbortController, DOMException, forManager, locks} from '../../client-lib/gjs/weblocks.js';
 import {assert, run, show, test} from './testing.js';
 
 const unused = () => {
@@ -84,6 +87,27 @@ test('lock.lost of a lock whose agent was closed', async t => {
     const {lost} = await closed.granted;
     assert.equal([lost.aborted, lost.reason === error, error.cause.code], [true, true, 'lost']);
     assert.equal((await assert.rejects(pending.done, 'AbortError')).cause.code, 'closed');
+});
+
+test('a holder learns that somebody waits', async t => {
+    const name = t.name();
+    const seen = [];
+    const controller = new AbortController();
+    let kept;
+    await locks.request(name, lock => new Promise(resolve => {
+        kept = lock;
+        seen.push(lock.wanted);
+        lock.onwanted = () => {
+            seen.push(lock.wanted);
+            if (lock.wanted)
+                controller.abort();
+            else
+                resolve();
+        };
+        locks.request(name, {signal: controller.signal}, unused).catch(() => {});
+    }));
+    assert.equal(seen, [false, true, false]);
+    assert.equal(kept.wanted, false);
 });
 
 test('a manager can be constructed', async t => {

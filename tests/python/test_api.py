@@ -120,6 +120,17 @@ class Classes(PythonTestCase):
         self.assertTrue(lock.get_error().matches(WebLocks.error_quark(), Errors.STOLEN))
         self.assert_fails(Errors.STOLEN, lock.release_sync)
 
+    def test_wanted(self):
+        lock = self.manager.request_sync('x')
+        seen = []
+        lock.connect('notify::wanted', lambda _lock, _pspec: seen.append(lock.get_wanted()))
+        id_, _ = self.other.request('x', bucket=self.bucket)
+        wait_for(lambda: seen == [True], what='wanted')
+        self.assertTrue(lock.props.wanted)
+        self.other.abort(id_, bucket=self.bucket)
+        wait_for(lambda: seen == [True, False], what='not wanted')
+        lock.release_sync()
+
     def test_fields_not_in_a_query(self):
         lock = self.manager.request_sync('x')
         info, = self.manager.query_sync().get_held()

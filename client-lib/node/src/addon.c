@@ -7,8 +7,8 @@
  * Each environment (the main thread, each worker) is an agent of its own. All functions of the
  * library are called in its thread and in its own main context (loop.h). platform.js calls the
  * functions below, with a number for each request, which is that of its lock, too. Results come by
- * the two functions that start() gets: result(number, code, value), where `value` is the message if
- * `code` is not null, and lost(number, code, message).
+ * the functions that start() gets: result(number, code, value), where `value` is the message if `code`
+ * is not null, lost(number, code, message), and wanted(number, null, whether somebody waits).
  *
  * A process stays alive while operations are pending. What it holds does not keep it alive. */
 
@@ -34,7 +34,7 @@ typedef struct {
     napi_env env;
     Loop *loop;
     napi_threadsafe_function wake;
-    napi_ref result, lost;
+    napi_ref result, lost, wanted;
     WebLocksAgent *agent;     /* NULL: none yet, or its connection has ended */
     WebLocksManager *manager; /* the one that was used last; NULL: none */
     char *bucket;             /* that of `manager`; NULL: the default one */
@@ -178,6 +178,18 @@ on_lost(WebLocksLock *lock, GError *error, gpointer data)
 }
 
 static void
+on_wanted(WebLocksLock *lock, GParamSpec *property, gpointer data)
+{
+    const Request *request = data;
+    napi_value value = NULL;
+
+    if (request->module->is_closing)
+        return;
+    napi_get_boolean(request->module->env, web_locks_lock_get_wanted(lock), &value);
+    call(request->module, request->module->wanted, request->number, NULL, value);
+}
+
+static void
 request_free(gpointer data)
 {
     Request *self = data;
@@ -199,6 +211,9 @@ take_lock(Request *self, WebLocksLock *take_lock)
     g_signal_connect(self->lock, "lost", G_CALLBACK(on_lost), self);
     call(module, module->result, self->number, NULL,
          new_number(module, (double)web_locks_lock_get_token(self->lock)));
+    g_signal_connect(self->lock, "notify::wanted", G_CALLBACK(on_wanted), self);
+    if (web_locks_lock_get_wanted(self->lock))
+        on_wanted(self->lock, NULL, self);
 }
 
 static void
@@ -515,14 +530,14 @@ static const napi_property_descriptor functions[] = {
     {.utf8name = "run", .method = run},
 };
 
-/* start(result, lost): begins an agent, and returns its functions. The hook runs before the end of
+/* start(result, lost, wanted): begins an agent, and returns its functions. The hook runs before the end of
  * the threadsafe function, since it is added after it. */
 static napi_value
 start(napi_env env, napi_callback_info info)
 {
     g_autoptr(GError) error = NULL;
     napi_property_descriptor properties[G_N_ELEMENTS(functions)];
-    napi_value values[2], object = NULL;
+    napi_value values[3], object = NULL;
     Module *self;
 
     get_arguments(env, info, values, G_N_ELEMENTS(values));
@@ -545,6 +560,7 @@ start(napi_env env, napi_callback_info info)
     napi_unref_threadsafe_function(env, self->wake);
     napi_create_reference(env, values[0], 1, &self->result);
     napi_create_reference(env, values[1], 1, &self->lost);
+    napi_create_reference(env, values[2], 1, &self->wanted);
 
     memcpy(properties, functions, sizeof properties);
     for (guint i = 0; i < G_N_ELEMENTS(properties); i++)

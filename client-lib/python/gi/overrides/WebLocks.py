@@ -309,6 +309,7 @@ class Lock(WebLocks.Lock):
     mode = attribute('mode')
     token = attribute('token')
     held = property(lambda self: self.get_held(), doc='Whether it is held.')
+    wanted = property(lambda self: self.get_wanted(), doc='Whether somebody waits for it.')
 
     def __repr__(self):
         state = 'held' if self.held else 'not held'
