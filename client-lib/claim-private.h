@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* What the files of WebLocksClaim share. Each calls only those after it: the class and its settings
- * (claim.c), stealing the lock (claim-take-over.c), the states and how one leads to the next
+ * (claim.c), taking the lock over (claim-take-over.c), the states and how one leads to the next
  * (claim-state.c), what a claim shows while it waits (claim-queue.c), and the lock that is claimed
  * (claim-document.c). */
 
@@ -16,6 +16,8 @@ typedef struct {
     GMainContext *context;
 } ClaimRef;
 
+typedef struct ClaimTake ClaimTake;
+
 struct _WebLocksClaim {
     GObject parent;
     WebLocksAgent *agent;
@@ -27,6 +29,7 @@ struct _WebLocksClaim {
     WebLocksMode mode;
     char *why;
     gboolean reclaim;
+    guint grace;
 
     ClaimRef *ref;
     WebLocksClaimState state;
@@ -40,7 +43,9 @@ struct _WebLocksClaim {
     guint position;
     WebLocksLock *granted; /* of `request`, until the take-over has finished */
     WebLocksLock *lock;    /* while held */
-    GTask *taking;         /* the take-over that is going on, borrowed; NULL: none */
+    gboolean wanted;       /* of `lock`, as last notified */
+    ClaimTake *taking;     /* the take-over that is going on, borrowed; NULL: none */
+    gboolean is_stealing;  /* it does not only ask */
 };
 
 /* ---- claim-state.c */

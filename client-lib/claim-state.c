@@ -7,7 +7,7 @@
  * `lock` exactly while it holds it; change() keeps that, and is the only function that changes the
  * state.
  *
- * If the request is granted while a take-over is in progress, the claim waits until that has
+ * If the request is granted while a take-over steals the lock, the claim waits until that has
  * finished: the service may already have taken the lock from the request to grant it to the
  * take-over.
  *
@@ -101,10 +101,24 @@ static void on_lock_notify(WebLocksLock *lock, GParamSpec *pspec, gpointer ref);
 static void
 take_lock(WebLocksClaim *self, WebLocksLock *lock)
 {
+    static const char *const signals[] = {"notify::held", "notify::wanted"};
+
     self->lock = g_object_ref(lock);
-    g_signal_connect_data(lock, "notify::held", G_CALLBACK(on_lock_notify),
-                          g_atomic_rc_box_acquire(self->ref), claim_ref_unref_closure,
-                          G_CONNECT_DEFAULT);
+    for (guint i = 0; i < G_N_ELEMENTS(signals); i++)
+        g_signal_connect_data(lock, signals[i], G_CALLBACK(on_lock_notify),
+                              g_atomic_rc_box_acquire(self->ref), claim_ref_unref_closure,
+                              G_CONNECT_DEFAULT);
+}
+
+static void
+show_wanted(WebLocksClaim *self)
+{
+    const gboolean wanted = self->lock != NULL && web_locks_lock_get_wanted(self->lock);
+
+    if (self->wanted == wanted)
+        return;
+    self->wanted = wanted;
+    g_object_notify(G_OBJECT(self), "wanted");
 }
 
 static gboolean
@@ -143,6 +157,7 @@ change(WebLocksClaim *self, WebLocksClaimState state, gpointer object, GError *e
         g_object_notify(G_OBJECT(self), "lock");
         g_object_notify(G_OBJECT(self), "token");
     }
+    show_wanted(self);
     if (is_new_error)
         g_object_notify(G_OBJECT(self), "error");
     g_object_thaw_notify(G_OBJECT(self));
@@ -306,15 +321,20 @@ end(WebLocksClaim *self, WebLocksClaimState state, const GError *error, gboolean
         begin(self, g_error_copy(error));
 }
 
-/* The lock was lost, or released by the application with a function of the lock. */
+/* Whether the lock was lost, or released by the application with a function of the lock; if not,
+ * whether somebody waits for it. */
 static void
 check_lock(WebLocksClaim *self)
 {
     g_autoptr(WebLocksLock) lock = NULL;
     const GError *loss;
 
-    if (self->lock == NULL || web_locks_lock_get_held(self->lock))
+    if (self->lock == NULL)
         return;
+    if (web_locks_lock_get_held(self->lock)) {
+        show_wanted(self);
+        return;
+    }
     lock = g_object_ref(self->lock);
     loss = web_locks_lock_get_error(lock);
     if (loss != NULL)
@@ -370,7 +390,7 @@ on_acquired(GObject *source, GAsyncResult *result, gpointer unused)
 
     if (self == NULL || self->request != request)
         return; /* a lock that was granted meanwhile is released with its reference */
-    if (lock != NULL && self->taking != NULL) {
+    if (lock != NULL && self->is_stealing) {
         self->granted = g_steal_pointer(&lock);
         web_locks_claim_stop_watching(self);
     } else if (lock != NULL) {
@@ -425,6 +445,7 @@ web_locks_claim_stop(WebLocksClaim *self)
     g_return_if_fail(WEB_LOCKS_IS_CLAIM(self));
 
     self->taking = NULL;
+    self->is_stealing = FALSE;
     change(self, WEB_LOCKS_CLAIM_STATE_IDLE, NULL, NULL);
 }
 
@@ -432,6 +453,8 @@ void
 web_locks_claim_drop(WebLocksClaim *self)
 {
     self->taking = NULL;
+    self->is_stealing = FALSE;
+    self->wanted = FALSE;
     self->state = WEB_LOCKS_CLAIM_STATE_IDLE;
     drop_request(self);
     drop_lock(self);
@@ -502,6 +525,22 @@ web_locks_claim_get_token(WebLocksClaim *self)
 {
     g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), 0);
     return self->lock != NULL ? web_locks_lock_get_token(self->lock) : 0;
+}
+
+/**
+ * web_locks_claim_get_wanted:
+ * @self: a claim
+ *
+ * Gets whether the lock is held and somebody waits for it: see web_locks_lock_get_wanted().
+ *
+ * Returns: whether somebody waits
+ * Since: 0.1
+ */
+gboolean
+web_locks_claim_get_wanted(WebLocksClaim *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), FALSE);
+    return self->wanted;
 }
 
 /**

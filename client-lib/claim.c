@@ -7,6 +7,9 @@
 
 #include "client-lib/claim-private.h"
 
+/* The default of the property. */
+#define GRACE_MS 10000
+
 /**
  * WebLocksClaim:
  *
@@ -49,11 +52,13 @@ enum {
     PROP_MODE,
     PROP_WHY,
     PROP_RECLAIM,
+    PROP_GRACE,
     PROP_EXCLUDES_ALL,
     PROP_STATE,
     PROP_HELD,
     PROP_LOCK,
     PROP_TOKEN,
+    PROP_WANTED,
     PROP_HOLDER,
     PROP_POSITION,
     PROP_ERROR,
@@ -170,6 +175,42 @@ web_locks_claim_set_reclaim(WebLocksClaim *self, gboolean reclaim)
     g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_RECLAIM]);
 }
 
+/**
+ * web_locks_claim_get_grace:
+ * @self: a claim
+ *
+ * Gets for how long web_locks_claim_take_over_async() only asks the holders.
+ *
+ * Returns: the time in milliseconds
+ * Since: 0.1
+ */
+guint
+web_locks_claim_get_grace(WebLocksClaim *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), 0);
+    return self->grace;
+}
+
+/**
+ * web_locks_claim_set_grace:
+ * @self: a claim
+ * @grace: a time in milliseconds; 0: the lock is stolen immediately
+ *
+ * Sets for how long web_locks_claim_take_over_async() only asks the holders. It has no effect on a
+ * take-over that is in progress.
+ *
+ * Since: 0.1
+ */
+void
+web_locks_claim_set_grace(WebLocksClaim *self, guint grace)
+{
+    g_return_if_fail(WEB_LOCKS_IS_CLAIM(self));
+    if (self->grace == grace)
+        return;
+    self->grace = grace;
+    g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_GRACE]);
+}
+
 /* ---- GObject */
 
 static void
@@ -202,6 +243,9 @@ web_locks_claim_get_property(GObject *object, guint id, GValue *value, GParamSpe
     case PROP_RECLAIM:
         g_value_set_boolean(value, self->reclaim);
         break;
+    case PROP_GRACE:
+        g_value_set_uint(value, self->grace);
+        break;
     case PROP_STATE:
         g_value_set_enum(value, (int)self->state);
         break;
@@ -213,6 +257,9 @@ web_locks_claim_get_property(GObject *object, guint id, GValue *value, GParamSpe
         break;
     case PROP_TOKEN:
         g_value_set_uint64(value, web_locks_claim_get_token(self));
+        break;
+    case PROP_WANTED:
+        g_value_set_boolean(value, self->wanted);
         break;
     case PROP_HOLDER:
         g_value_set_object(value, web_locks_claim_get_holder(self));
@@ -254,6 +301,9 @@ web_locks_claim_set_property(GObject *object, guint id, const GValue *value, GPa
         break;
     case PROP_RECLAIM:
         web_locks_claim_set_reclaim(self, g_value_get_boolean(value));
+        break;
+    case PROP_GRACE:
+        web_locks_claim_set_grace(self, g_value_get_uint(value));
         break;
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
@@ -299,6 +349,9 @@ web_locks_claim_finalize(GObject *object)
 static void
 install_settings(GParamFlags flags)
 {
+    const GParamFlags settable =
+        G_PARAM_READWRITE | G_PARAM_EXPLICIT_NOTIFY | G_PARAM_STATIC_STRINGS;
+
     /**
      * WebLocksClaim:agent:
      *
@@ -361,9 +414,17 @@ install_settings(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_RECLAIM] =
-        g_param_spec_boolean("reclaim", NULL, NULL, FALSE,
-                             G_PARAM_READWRITE | G_PARAM_EXPLICIT_NOTIFY | G_PARAM_STATIC_STRINGS);
+    properties[PROP_RECLAIM] = g_param_spec_boolean("reclaim", NULL, NULL, FALSE, settable);
+    /**
+     * WebLocksClaim:grace:
+     *
+     * For how long, in milliseconds, web_locks_claim_take_over_async() only asks the holders before
+     * it steals the lock; 0: it steals immediately.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_GRACE] =
+        g_param_spec_uint("grace", NULL, NULL, 0, G_MAXUINT, GRACE_MS, settable);
 }
 
 static void
@@ -413,6 +474,15 @@ install_results(GParamFlags flags)
      */
     properties[PROP_TOKEN] = g_param_spec_uint64("token", NULL, NULL, 0, G_MAXUINT64, 0, flags);
     /**
+     * WebLocksClaim:wanted:
+     *
+     * Whether the lock is held and somebody waits for it, so that the application can finish its
+     * work, for example save, and call web_locks_claim_stop().
+     *
+     * Since: 0.1
+     */
+    properties[PROP_WANTED] = g_param_spec_boolean("wanted", NULL, NULL, FALSE, flags);
+    /**
      * WebLocksClaim:holder:
      *
      * The first holder of the lock, while the claim waits; %NULL if there is none, or that is not
@@ -460,4 +530,5 @@ static void
 web_locks_claim_init(WebLocksClaim *self)
 {
     self->ref = claim_ref_new(self);
+    self->grace = GRACE_MS;
 }

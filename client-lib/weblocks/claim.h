@@ -69,6 +69,10 @@ WEB_LOCKS_PUBLIC
 gboolean web_locks_claim_get_reclaim(WebLocksClaim *self);
 WEB_LOCKS_PUBLIC
 void web_locks_claim_set_reclaim(WebLocksClaim *self, gboolean reclaim);
+WEB_LOCKS_PUBLIC
+guint web_locks_claim_get_grace(WebLocksClaim *self);
+WEB_LOCKS_PUBLIC
+void web_locks_claim_set_grace(WebLocksClaim *self, guint grace);
 
 WEB_LOCKS_PUBLIC
 WebLocksClaimState web_locks_claim_get_state(WebLocksClaim *self);
@@ -78,6 +82,8 @@ WEB_LOCKS_PUBLIC
 WebLocksLock *web_locks_claim_get_lock(WebLocksClaim *self);
 WEB_LOCKS_PUBLIC
 guint64 web_locks_claim_get_token(WebLocksClaim *self);
+WEB_LOCKS_PUBLIC
+gboolean web_locks_claim_get_wanted(WebLocksClaim *self);
 WEB_LOCKS_PUBLIC
 WebLocksLockInfo *web_locks_claim_get_holder(WebLocksClaim *self);
 WEB_LOCKS_PUBLIC

@@ -14,6 +14,7 @@ claim_assert_consistent(WebLocksClaim *claim)
     g_assert_cmpint(web_locks_claim_get_held(claim), ==, held);
     g_assert_cmpint(web_locks_claim_get_lock(claim) != NULL, ==, held);
     g_assert_cmpint(web_locks_claim_get_token(claim) != 0, ==, held);
+    g_assert_true(held || !web_locks_claim_get_wanted(claim));
     if (state != WEB_LOCKS_CLAIM_STATE_WAITING) {
         g_assert_null(web_locks_claim_get_holder(claim));
         g_assert_cmpuint(web_locks_claim_get_position(claim), ==, 0);
@@ -96,6 +97,7 @@ claim_new(WebLocksManager *manager, Notified *notified)
 {
     WebLocksClaim *claim = web_locks_claim_new(manager, "a");
 
+    web_locks_claim_set_grace(claim, 0);
     notified_watch(notified, claim);
     return claim;
 }
@@ -104,7 +106,7 @@ WebLocksClaim *
 reclaim_new(WebLocksManager *manager, Notified *notified)
 {
     WebLocksClaim *claim = g_object_new(WEB_LOCKS_TYPE_CLAIM, "manager", manager, "name", "a",
-                                        "why", "to edit", "reclaim", TRUE, NULL);
+                                        "why", "to edit", "reclaim", TRUE, "grace", 0u, NULL);
 
     notified_watch(notified, claim);
     return claim;

@@ -22,7 +22,8 @@ void notified_watch(Notified *notified, WebLocksClaim *claim);
 void notified_clear(Notified *notified);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Notified, notified_clear)
 
-/* Return new claims that are watched; one of them with the property `reclaim`. */
+/* Return new claims that are watched, and steal without asking; one of them with the property
+ * `reclaim`. */
 WebLocksClaim *claim_new(WebLocksManager *manager, Notified *notified);
 WebLocksClaim *reclaim_new(WebLocksManager *manager, Notified *notified);
 

@@ -393,6 +393,7 @@ document_claim_new(Notified *notified)
     g_autoptr(GFile) file = g_file_new_for_path("/nonexistent/document");
     WebLocksClaim *claim = web_locks_claim_new_for_file(agent, file);
 
+    web_locks_claim_set_grace(claim, 0);
     notified_watch(notified, claim);
     return claim;
 }

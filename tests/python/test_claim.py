@@ -85,6 +85,8 @@ class Claims(PythonTestCase):
         other.start()
         wait_for(lambda: other.get_holder() is not None, what='holder')
         done = []
+        for each in (claim, other):
+            each.set_grace(0)
         other.take_over_async(None, lambda source, result: done.append(source.take_over_finish(result)))
         wait_for(lambda: done, what='result')
         self.assertEqual((done, other.get_held()), ([True], True))

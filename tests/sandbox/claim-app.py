@@ -39,6 +39,7 @@ def on_taken(claim, result):
 def main():
     claim = WebLocks.Claim.new_for_file(None, Gio.File.new_for_path(sys.argv[1]))
     claim.set_reclaim('--reclaim' in sys.argv)
+    claim.set_grace(0)
     claim.connect('notify::state', on_state)
     if '--pause' in sys.argv:
         claim.connect('notify::name', on_name)

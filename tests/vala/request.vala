@@ -150,7 +150,7 @@ async void test_monitor(WebLocks.Manager manager, WebLocks.Manager other) throws
 async void test_claim(WebLocks.Manager manager, WebLocks.Manager other) throws Error
 {
     var first = new WebLocks.Claim(manager, "claimed") { reclaim = true };
-    var second = new WebLocks.Claim(other, "claimed");
+    var second = new WebLocks.Claim(other, "claimed") { grace = 0 };
 
     first.start();
     yield until(() => first.held);

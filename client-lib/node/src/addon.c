@@ -7,8 +7,9 @@
  * Each environment (the main thread, each worker) is an agent of its own. All functions of the
  * library are called in its thread and in its own main context (loop.h). platform.js calls the
  * functions below, with a number for each request, which is that of its lock, too. Results come by
- * the functions that start() gets: result(number, code, value), where `value` is the message if `code`
- * is not null, lost(number, code, message), and wanted(number, null, whether somebody waits).
+ * the functions that start() gets: result(number, code, value), where `value` is the message if
+ * `code` is not null, lost(number, code, message), and wanted(number, null, whether somebody
+ * waits).
  *
  * A process stays alive while operations are pending. What it holds does not keep it alive. */
 
@@ -530,8 +531,8 @@ static const napi_property_descriptor functions[] = {
     {.utf8name = "run", .method = run},
 };
 
-/* start(result, lost, wanted): begins an agent, and returns its functions. The hook runs before the end of
- * the threadsafe function, since it is added after it. */
+/* start(result, lost, wanted): begins an agent, and returns its functions. The hook runs before the
+ * end of the threadsafe function, since it is added after it. */
 static napi_value
 start(napi_env env, napi_callback_info info)
 {
