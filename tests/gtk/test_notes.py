@@ -87,6 +87,44 @@ class NotesTestCase(DisplayTestCase):
         return '\n'.join([super().report()] + logs)
 
 
+class Asking(NotesTestCase):
+    def test_a_window_that_yields(self):
+        """It is asked as soon as another window waits; then it waits itself, and nothing is lost."""
+        a, b = self.open_one_after_another(2)
+        a.type('1')
+        a.wait_editing(unsaved=True)
+        a.press('alt+y')
+        b.wait_editing(waiting=1)
+        a.wait_read_only(pid=b.pid, unsaved=False, waiting=1)
+        self.assertEqual(self.read(), 'bread\n1')
+        b.type('2')
+        b.press('ctrl+s')
+        wait_for(lambda: '2' in self.read(), what='what was typed')
+        self.assertIn('1', self.read())
+        self.assertEqual(self.put_aside(), [])
+
+    def test_a_window_that_is_asked_to(self):
+        """While the other one takes over, it yields before its lock is stolen."""
+        a, b = self.open_one_after_another(2)
+        a.type('1')
+        a.wait_editing(unsaved=True)
+        b.press('alt+t')
+        a.press('alt+y')
+        b.wait_editing(waiting=1)
+        self.assertEqual(self.read(), 'bread\n1')
+        self.assertEqual(self.put_aside(), [])
+
+    def test_nobody_waits(self):
+        """The key does nothing then."""
+        a = self.open()
+        a.wait_editing(waiting=0)
+        a.type('1')
+        a.wait_editing(unsaved=True)
+        a.press('alt+y')
+        a.press('ctrl+s')
+        a.wait_editing(unsaved=False, waiting=0)
+
+
 class Election(NotesTestCase):
     def test_one_of_three_may_save(self):
         a, b, c = self.open_one_after_another(3)

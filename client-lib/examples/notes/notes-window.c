@@ -22,6 +22,7 @@ struct _NotesWindow {
     GtkLabel *notice_label;
     GtkLabel *holder_label;
     GtkWidget *take_over_button;
+    GtkWidget *yield_button;
     GtkColumnView *queue_view;
 
     char *path;
@@ -43,6 +44,7 @@ notes_window_show(NotesWindow *self)
     g_autofree char *file = g_filename_display_basename(self->path);
     const char *unsaved = gtk_text_buffer_get_modified(self->buffer) ? "• " : "";
     gboolean editable = self->is_editable;
+    gboolean is_asked = editable && web_locks_claim_get_wanted(self->claim);
     g_autofree char *name = g_strconcat(unsaved, file, NULL);
     WebLocksLockInfo *info = web_locks_claim_get_holder(self->claim);
     g_autofree char *holder = info != NULL ? notes_describe(info) : g_strdup(_("Nobody"));
@@ -60,10 +62,12 @@ notes_window_show(NotesWindow *self)
     gtk_label_set_text(self->state_label, editable ? state : _("Read only"));
     gtk_label_set_text(self->notice_label, self->notice);
     gtk_widget_set_visible(GTK_WIDGET(self->notice_label), self->notice != NULL);
-    gtk_label_set_text(self->holder_label, state);
-    gtk_widget_set_visible(GTK_WIDGET(self->holder_label), !editable);
+    gtk_label_set_text(self->holder_label,
+                       is_asked ? _("Somebody else wants to edit this file") : state);
+    gtk_widget_set_visible(GTK_WIDGET(self->holder_label), !editable || is_asked);
     gtk_widget_set_visible(self->take_over_button, !editable);
-    gtk_widget_set_visible(self->banner, self->notice != NULL || !editable);
+    gtk_widget_set_visible(self->yield_button, is_asked);
+    gtk_widget_set_visible(self->banner, self->notice != NULL || !editable || is_asked);
 
     gtk_text_view_set_editable(self->view, editable);
     if (editable)
@@ -72,6 +76,7 @@ notes_window_show(NotesWindow *self)
         gtk_widget_add_css_class(GTK_WIDGET(self->view), "read-only");
     gtk_widget_action_set_enabled(GTK_WIDGET(self), "win.save", editable);
     gtk_widget_action_set_enabled(GTK_WIDGET(self), "win.take-over", !editable);
+    gtk_widget_action_set_enabled(GTK_WIDGET(self), "win.yield", is_asked);
 }
 
 /* Sets the text of the banner; takes `text`. NULL hides the banner. */
@@ -291,14 +296,37 @@ on_taken_over(GObject *source, GAsyncResult *result, gpointer data)
         notes_window_notice(self, g_strdup(error->message));
 }
 
+/* The holder has some seconds to yield. */
+static void
+take_over(NotesWindow *self)
+{
+    notes_window_notice(self, g_strdup(_("The other window is asked to yield")));
+    web_locks_claim_take_over_async(self->claim, NULL, on_taken_over, g_object_ref(self));
+}
+
+/* Saves the text, and waits behind those who wait already. */
+static void
+yield(NotesWindow *self)
+{
+    if (gtk_text_buffer_get_modified(self->buffer))
+        save(self);
+    if (gtk_text_buffer_get_modified(self->buffer))
+        return; /* the notice says why */
+    web_locks_claim_stop(self->claim);
+    web_locks_claim_start(self->claim);
+}
+
 static void
 on_action(GtkWidget *widget, const char *name, GVariant *parameter)
 {
+    NotesWindow *self = NOTES_WINDOW(widget);
+
     if (g_str_equal(name, "win.save"))
-        save(NOTES_WINDOW(widget));
+        save(self);
+    else if (g_str_equal(name, "win.yield"))
+        yield(self);
     else
-        web_locks_claim_take_over_async(NOTES_WINDOW(widget)->claim, NULL, on_taken_over,
-                                        g_object_ref(widget));
+        take_over(self);
 }
 
 static void
@@ -318,12 +346,14 @@ notes_window_class_init(NotesWindowClass *class)
     gtk_widget_class_bind_template_child(widget_class, NotesWindow, notice_label);
     gtk_widget_class_bind_template_child(widget_class, NotesWindow, holder_label);
     gtk_widget_class_bind_template_child(widget_class, NotesWindow, take_over_button);
+    gtk_widget_class_bind_template_child(widget_class, NotesWindow, yield_button);
     gtk_widget_class_bind_template_child(widget_class, NotesWindow, queue_view);
     gtk_widget_class_bind_template_callback(widget_class, notes_window_show);
     gtk_widget_class_bind_template_callback(widget_class, state_text);
     gtk_widget_class_bind_template_callback(widget_class, client_text);
     gtk_widget_class_install_action(widget_class, "win.save", NULL, on_action);
     gtk_widget_class_install_action(widget_class, "win.take-over", NULL, on_action);
+    gtk_widget_class_install_action(widget_class, "win.yield", NULL, on_action);
     gtk_widget_class_add_binding_action(widget_class, GDK_KEY_s, GDK_CONTROL_MASK, "win.save",
                                         NULL);
 }
@@ -342,6 +372,8 @@ notes_window_new(GtkApplication *application, GFile *file)
     g_signal_connect_object(self->claim, "notify::state", G_CALLBACK(on_state_changed), self,
                             G_CONNECT_SWAPPED);
     g_signal_connect_object(self->claim, "notify::holder", G_CALLBACK(notes_window_show), self,
+                            G_CONNECT_SWAPPED);
+    g_signal_connect_object(self->claim, "notify::wanted", G_CALLBACK(notes_window_show), self,
                             G_CONNECT_SWAPPED);
     g_signal_connect_object(self->claim, "notify::name", G_CALLBACK(on_name_changed), self,
                             G_CONNECT_SWAPPED);
