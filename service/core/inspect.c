@@ -8,9 +8,12 @@
 #include "principal.h"
 #include "user-agent.h"
 
+/* Whether two requests can't be held together. */
 static gboolean
 conflict(const LockRequest *a, const LockRequest *b)
 {
+    if (a->mode == LOCK_MODE_EXCLUSIVE && b->mode == LOCK_MODE_EXCLUSIVE && a->slots == b->slots)
+        return a->slots == 1;
     return a->mode == LOCK_MODE_EXCLUSIVE || b->mode == LOCK_MODE_EXCLUSIVE;
 }
 
@@ -32,6 +35,7 @@ find_blockers(InspectEntry *entry)
 {
     const LockRequest *request = entry->request;
     const LockQueue *queue = request->queue;
+    const gboolean is_admitted = lock_queue_admits(queue, request->mode, request->slots);
     guint n_looked_at = 0;
 
     if (request->state != LOCK_REQUEST_PENDING)
@@ -40,7 +44,7 @@ find_blockers(InspectEntry *entry)
     for (const GList *link = queue->held.head; link != NULL; link = link->next) {
         if (n_looked_at++ == INSPECT_BLOCKERS_MAX)
             return;
-        if (conflict(request, link->data))
+        if (!is_admitted)
             add_blocker(entry, link->data);
     }
     if (request->undecided == UNDECIDED_STEAL)

@@ -36,8 +36,8 @@ typedef struct {
     /* In the queue, beginning with 1; 0 for a held lock. An undecided steal is also 1, since it is
      * before the queue (permit.h). */
     guint position;
-    /* The clientIds of conflicting held locks, then of conflicting earlier requests; each once, and
-     * possibly that of the request itself. Borrowed. */
+    /* The clientIds of the held locks, unless these admit the request, then of conflicting earlier
+     * requests; each once, and possibly that of the request itself. Borrowed. */
     const char *blocked_by[INSPECT_BLOCKERS_MAX];
     guint n_blocked_by;
 } InspectEntry;

@@ -151,9 +151,10 @@ lock_name_check(const char *name, const Limits *limits)
     return LOCK_RESULT_OK;
 }
 
-/* [3.2.1] The checks that depend only on the arguments, in the standard's order. */
+/* [3.2.1] The checks that depend only on the arguments: those of the standard in its order, then
+ * those of other options. */
 static LockResult
-check_options(const char *name, const LockOptions *options)
+check_options(const LockManager *manager, const char *name, const LockOptions *options)
 {
     if (is_reserved(name))
         return LOCK_RESULT_NAME_RESERVED;
@@ -165,6 +166,10 @@ check_options(const char *name, const LockOptions *options)
         return LOCK_RESULT_SIGNAL_STEAL_OR_IF_AVAILABLE;
     if (options->timeout_ms != 0 && options->if_available)
         return LOCK_RESULT_TIMEOUT_IF_AVAILABLE;
+    if (options->slots != 0 && options->mode != LOCK_MODE_EXCLUSIVE)
+        return LOCK_RESULT_SLOTS_NOT_EXCLUSIVE;
+    if (options->slots > 1 && manager->clustered)
+        return LOCK_RESULT_SLOTS_IN_CLUSTER;
     return LOCK_RESULT_OK;
 }
 
@@ -206,7 +211,7 @@ repeat_request(LockManager *manager,
                LockRequest **out_request)
 {
     if (live->queue->manager != manager || live->mode != options->mode ||
-        !g_str_equal(live->queue->name, name))
+        live->slots != MAX(options->slots, 1) || !g_str_equal(live->queue->name, name))
         return LOCK_RESULT_KEY_MISMATCH;
     /* A request with `steal` waits only while it is undecided; another pending request was made
      * without it. */
@@ -254,10 +259,12 @@ enqueue(LockManager *manager, LockRequest *request, const LockOptions *options)
 
 /* [4.1] Whether a request that is made now is granted immediately. */
 static gboolean
-is_available(const LockQueue *queue, LockMode mode)
+is_available(const LockQueue *queue, const LockOptions *options)
 {
-    return queue->pending.length == 0 && lock_queue_admits(queue, mode) &&
-           (queue->permit == NULL || permit_admits(queue, mode, queue->manager->last_sequence + 1));
+    return queue->pending.length == 0 &&
+           lock_queue_admits(queue, options->mode, MAX(options->slots, 1)) &&
+           (queue->permit == NULL ||
+            permit_admits(queue, options->mode, queue->manager->last_sequence + 1));
 }
 
 LockResult
@@ -268,7 +275,7 @@ lock_manager_request(LockManager *manager,
                      LockRequest **out_request)
 {
     UserAgent *user_agent = manager->principal->user_agent;
-    LockResult result = check_options(name, options);
+    LockResult result = check_options(manager, name, options);
     Undecided undecided;
     LockRequest *request;
     LockQueue *queue;
@@ -291,8 +298,7 @@ lock_manager_request(LockManager *manager,
         begin_again(manager);
     queue = lock_queue_get(manager, name);
     undecided = queue->permit != NULL ? permit_get_undecided(queue, options) : UNDECIDED_NONE;
-    if (options->if_available && undecided == UNDECIDED_NONE &&
-        !is_available(queue, options->mode)) {
+    if (options->if_available && undecided == UNDECIDED_NONE && !is_available(queue, options)) {
         lock_queue_unref(queue);
         return LOCK_RESULT_UNAVAILABLE;
     }
@@ -338,6 +344,27 @@ lock_manager_release(LockManager *manager, Agent *agent, guint64 id)
         return LOCK_RESULT_NOT_HELD;
 
     lock_manager_end_and_process(manager, request, EFFECT_RELEASED);
+    return LOCK_RESULT_OK;
+}
+
+LockResult
+lock_manager_downgrade(LockManager *manager, Agent *agent, guint64 id)
+{
+    LockRequest *request = find_request(manager, agent, id);
+
+    if (request == NULL || request->state != LOCK_REQUEST_HELD)
+        return LOCK_RESULT_NOT_HELD;
+    if (request->mode == LOCK_MODE_SHARED)
+        return LOCK_RESULT_OK;
+    if (request->queue->held.length > 1)
+        return LOCK_RESULT_OTHER_HOLDERS;
+
+    request->mode = LOCK_MODE_SHARED;
+    request->slots = 1;
+    if (request->queue->permit != NULL)
+        permit_list_demand(request->queue);
+    effects_append(&manager->principal->user_agent->effects, EFFECT_DOWNGRADED, request);
+    lock_queue_process(request->queue);
     return LOCK_RESULT_OK;
 }
 
@@ -409,6 +436,7 @@ is_possible(const LockManager *manager, const Agent *agent, const LockRequest *s
            agent_find_request(agent, stored->id) == NULL &&
            agent_find_key(agent, stored->key) == NULL &&
            stored->sequence > manager->last_sequence &&
+           (stored->slots <= 1 || !manager->clustered) &&
            (stored->state == LOCK_REQUEST_HELD) == (stored->token != 0);
 }
 
@@ -417,6 +445,7 @@ new_from_stored(Agent *agent, LockQueue *queue, const LockRequest *stored)
 {
     const LockOptions options = {
         .mode = stored->mode,
+        .slots = stored->slots,
         .key = stored->key,
         .why = stored->why != NULL ? stored->why : "",
         .command = stored->command,
@@ -477,7 +506,8 @@ lock_manager_restore(LockManager *manager,
     if (!is_possible(manager, agent, stored))
         return NULL;
     queue = lock_queue_get(manager, name);
-    if (stored->state != LOCK_REQUEST_HELD || lock_queue_admits(queue, stored->mode)) {
+    if (stored->state != LOCK_REQUEST_HELD ||
+        lock_queue_admits(queue, stored->mode, stored->slots)) {
         request = new_from_stored(agent, queue, stored);
         enter_lists(manager, request, stored);
     }

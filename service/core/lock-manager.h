@@ -70,6 +70,12 @@ LockResult lock_manager_request(LockManager *manager,
  */
 LockResult lock_manager_release(LockManager *manager, Agent *agent, guint64 id);
 
+/* Makes a lock that this agent holds in this bucket shared, and grants what can be held with it; a
+ * shared lock stays as it is. Fails with LOCK_RESULT_NOT_HELD, or with LOCK_RESULT_OTHER_HOLDERS
+ * while others hold the counting lock. There is no way back: two holders of a shared lock that both
+ * wait to be exclusive would wait for each other. */
+LockResult lock_manager_downgrade(LockManager *manager, Agent *agent, guint64 id);
+
 /* [4.3] Aborts a pending request of this agent in this bucket. Returns FALSE and changes nothing if
  * there is none with this id. */
 gboolean lock_manager_abort(LockManager *manager, Agent *agent, guint64 id);

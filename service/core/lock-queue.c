@@ -30,6 +30,7 @@ lock_request_new(Agent *agent, LockQueue *queue, const LockOptions *options)
     request->refs = 1;
     request->state = LOCK_REQUEST_PENDING;
     request->mode = options->mode;
+    request->slots = MAX(options->slots, 1);
     request->id = ++agent->last_id;
     request->key = options->key;
     request->why = copy_text(options->why);
@@ -90,7 +91,7 @@ lock_request_is_grantable(const LockRequest *request)
         return FALSE;
     if (queue->permit != NULL)
         return permit_admits(queue, request->mode, request->sequence);
-    return lock_queue_admits(queue, request->mode);
+    return lock_queue_admits(queue, request->mode, request->slots);
 }
 
 /* ---- effects */
@@ -185,16 +186,18 @@ lock_queue_unref(LockQueue *queue)
 }
 
 gboolean
-lock_queue_admits(const LockQueue *queue, LockMode mode)
+lock_queue_admits(const LockQueue *queue, LockMode mode, guint32 slots)
 {
     const LockRequest *holder;
 
     if (queue->held.length == 0)
         return TRUE;
 
-    /* The held locks are either all shared or a single exclusive one, so the first one decides. */
+    /* The held locks have one mode and number of slots, so the first one decides. */
     holder = queue->held.head->data;
-    return mode == LOCK_MODE_SHARED && holder->mode == LOCK_MODE_SHARED;
+    if (mode == LOCK_MODE_SHARED || holder->mode == LOCK_MODE_SHARED)
+        return mode == holder->mode;
+    return slots == holder->slots && queue->held.length < slots;
 }
 
 static void

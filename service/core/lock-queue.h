@@ -20,9 +20,10 @@ typedef enum {
     LOCK_REQUEST_ENDED,
 } LockRequestState;
 
-/* The standard's LockOptions [3.2], and the additional options timeout, why, for and key. */
+/* The standard's LockOptions [3.2], and the additional options timeout, slots, why, for and key. */
 typedef struct {
     LockMode mode;
+    guint32 slots; /* of a counting lock; 0: not given, which is 1 */
     gboolean if_available;
     gboolean steal;
     gboolean signal;     /* the caller has an AbortSignal; only used for checks */
@@ -45,6 +46,7 @@ struct LockRequest {
     guint refs;
     LockRequestState state;
     LockMode mode;
+    guint32 slots; /* how many locks of this kind can be held together; 1: it is not counting */
     Undecided undecided : 16; /* only while pending, and only in a clustered bucket */
     /* What service/state notes: it has changed in this turn; it has a record. */
     gboolean is_noted : 8;
@@ -79,8 +81,8 @@ void lock_request_unref(LockRequest *request);
 guint32 lock_text_bytes(const char *bucket, const char *name, const char *why, const char *command);
 guint32 lock_request_get_text_bytes(const LockRequest *request);
 
-/* [2.5] Whether this pending request can be granted: it is the first in its queue, its mode is
- * compatible with the held locks, and the permit, if the queue has one, admits it. */
+/* [2.5] Whether this pending request can be granted: it is the first in its queue, the held locks
+ * admit it, and so does the permit, if the queue has one. */
 gboolean lock_request_is_grantable(const LockRequest *request);
 
 /* ---- effects: what the core's operations have changed, as data
@@ -93,6 +95,7 @@ gboolean lock_request_is_grantable(const LockRequest *request);
 typedef enum {
     EFFECT_WAITING, /* a new request has to wait */
     EFFECT_GRANTED,
+    EFFECT_DOWNGRADED, /* an exclusive lock is shared now */
     /* The following are the ends of requests and locks. */
     EFFECT_RELEASED,
     EFFECT_ABORTED,
@@ -126,7 +129,8 @@ void effects_clear(Effects *effects);
 
 /* One resource name of one bucket: its held locks and its lock request queue [2.5].
  *
- * `held` has either any number of shared locks or one exclusive lock. `pending` is in request
+ * `held` has either any number of shared locks, or exclusive locks with the same `slots`, and not
+ * more than that: one, unless they are counting locks. `pending` is in request
  * order; between operations its first request is not grantable, since every operation that could
  * make it grantable processes the queue. A queue owns a reference to its manager, and is referenced
  * by its requests; it is in the manager's table as long as it exists. In a bucket that several
@@ -142,7 +146,8 @@ struct LockQueue {
     GList in_wanted;
     LockManager *manager;
     Permit *permit;     /* owned; NULL unless the manager is clustered */
-    GQueue held;        /* of LockRequest, by LockRequest.in_queue, in the order of their grants */
+    GQueue held;        /* of LockRequest, by LockRequest.in_queue, in the order of their grants;
+                         * restored ones in that of their requests */
     GQueue pending;     /* of LockRequest, by LockRequest.in_queue */
     guint64 inspection; /* private to inspect.c: number of the last inspection */
     guint n_inspected;  /* private to inspect.c: pending requests visited by that inspection */
@@ -157,8 +162,8 @@ LockQueue *lock_queue_ref(LockQueue *queue);
 LockQueue *lock_queue_from_name(const char *name);
 void lock_queue_unref(LockQueue *queue);
 
-/* Whether a lock of this mode is compatible with the held locks. */
-gboolean lock_queue_admits(const LockQueue *queue, LockMode mode);
+/* Whether a lock of this mode and number of slots can be held together with the held locks. */
+gboolean lock_queue_admits(const LockQueue *queue, LockMode mode, guint32 slots);
 
 /* Ends all held locks. The queue is not processed. */
 void lock_queue_end_held(LockQueue *queue, EffectKind effect_kind);

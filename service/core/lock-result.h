@@ -51,8 +51,11 @@ typedef enum {
     LOCK_RESULT_STEAL_NOT_EXCLUSIVE,
     LOCK_RESULT_SIGNAL_STEAL_OR_IF_AVAILABLE,
     LOCK_RESULT_TIMEOUT_IF_AVAILABLE,
+    LOCK_RESULT_SLOTS_NOT_EXCLUSIVE,
+    LOCK_RESULT_SLOTS_IN_CLUSTER,
     LOCK_RESULT_KEY_MISMATCH,
     LOCK_RESULT_NOT_HELD,
+    LOCK_RESULT_OTHER_HOLDERS, /* a counting lock that others hold too can't be downgraded */
     /* Not from the core: a Break that other hosts of the cluster may not have got. */
     LOCK_RESULT_UNREACHED,
     LOCK_RESULT_NO_ROOM, /* the request can't be stored: no space left */

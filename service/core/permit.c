@@ -53,7 +53,7 @@ gboolean
 permit_admits(const LockQueue *queue, LockMode mode, guint64 sequence)
 {
     return covers(queue->permit, mode, sequence) && has_tokens(queue->permit) &&
-           lock_queue_admits(queue, mode);
+           lock_queue_admits(queue, mode, 1);
 }
 
 static gboolean

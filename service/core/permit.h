@@ -18,6 +18,8 @@
  * when an exclusive permit arrives, each ends the held locks and is granted, in request order.
  * There is at most one undecided request with `ifAvailable`, and it is the first in `pending`.
  *
+ * There are no counting locks here. A downgrade leaves the permit as it is.
+ *
  * Restored locks are held without a permit, until the caller sets one or revokes them. */
 
 #pragma once

@@ -17,7 +17,7 @@ static const char *const effect_words[N_EFFECT_KINDS] = {
     [EFFECT_ABORTED] = "aborted",    [EFFECT_STOLEN] = "stolen",
     [EFFECT_TIMED_OUT] = "timedout", [EFFECT_TERMINATED] = "terminated",
     [EFFECT_LOST] = "lost",          [EFFECT_UNAVAILABLE] = "unavailable",
-    [EFFECT_WAITING] = "waits",
+    [EFFECT_WAITING] = "waits",      [EFFECT_DOWNGRADED] = "downgraded",
 };
 
 void
@@ -89,6 +89,12 @@ parse_option(LockOptions *options, const char *word)
         options->mode = LOCK_MODE_SHARED;
     else if (g_str_equal(word, "steal"))
         options->steal = TRUE;
+    else if (g_str_equal(word, "ifAvailable"))
+        options->if_available = TRUE;
+    else if (g_str_has_prefix(word, "slots="))
+        options->slots = (guint32)g_ascii_strtoull(value, NULL, 10);
+    else if (g_str_has_prefix(word, "key="))
+        options->key = g_ascii_strtoull(value, NULL, 10);
     else if (g_str_has_prefix(word, "timeout="))
         options->timeout_ms = (guint32)g_ascii_strtoull(value, NULL, 10);
     else if (g_str_has_prefix(word, "bucket="))
@@ -98,14 +104,16 @@ parse_option(LockOptions *options, const char *word)
     return NULL;
 }
 
-guint64
-fixture_request(CoreFixture *fixture, char letter, const char *name, const char *options_text)
+LockResult
+fixture_try(
+    CoreFixture *fixture, char letter, const char *name, const char *options_text, guint64 *out_id)
 {
     g_auto(GStrv) words = g_strsplit(options_text, " ", -1);
     g_autoptr(LockManager) manager = NULL;
     LockOptions options = {.why = ""};
     const char *bucket = FIXTURE_BUCKET;
     LockRequest *request = NULL;
+    LockResult result;
 
     for (guint i = 0; words[i] != NULL; i++) {
         const char *given = parse_option(&options, words[i]);
@@ -113,11 +121,21 @@ fixture_request(CoreFixture *fixture, char letter, const char *name, const char 
         bucket = given != NULL ? given : bucket;
     }
     manager = fixture_manager(fixture, letter, bucket);
-    g_assert_cmpint(
-        lock_manager_request(manager, fixture_agent(fixture, letter), name, &options, &request), ==,
-        LOCK_RESULT_OK);
-    g_assert_cmpuint(request->id, !=, 0);
-    return request->id;
+    result =
+        lock_manager_request(manager, fixture_agent(fixture, letter), name, &options, &request);
+    *out_id = request != NULL ? request->id : 0;
+    return result;
+}
+
+guint64
+fixture_request(CoreFixture *fixture, char letter, const char *name, const char *options_text)
+{
+    guint64 id;
+    LockResult result = fixture_try(fixture, letter, name, options_text, &id);
+
+    g_assert_cmpint(result, ==, LOCK_RESULT_OK);
+    g_assert_cmpuint(id, !=, 0);
+    return id;
 }
 
 LockRequest *

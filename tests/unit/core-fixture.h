@@ -6,8 +6,8 @@
  *
  * A, B, C and D have one principal (uid 1000), E is a sandboxed application of the same user, F is
  * another user (uid 2000). A request is written `A1`: its agent's letter and its id. Options are
- * words: "shared steal timeout=MS bucket=NAME"; the bucket defaults to "default". Like the server,
- * an operation holds a reference to the manager only while it runs.
+ * words: "shared steal ifAvailable timeout=MS slots=N key=N bucket=NAME"; the bucket defaults to
+ * "default". Like the server, an operation holds a reference to the manager only while it runs.
  */
 
 #pragma once
@@ -50,7 +50,9 @@ void fixture_terminate(CoreFixture *fixture, char letter);
 /* A reference, as from lock_manager_get(). */
 LockManager *fixture_manager(CoreFixture *fixture, char letter, const char *bucket);
 
-/* Asserts success, and returns the id. */
+/* `*out_id` is 0 without a request. The next one asserts success, and returns the id. */
+LockResult
+fixture_try(CoreFixture *, char letter, const char *name, const char *options, guint64 *out_id);
 guint64 fixture_request(CoreFixture *, char letter, const char *name, const char *options);
 
 /* The live request of that id. */

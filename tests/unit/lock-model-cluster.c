@@ -245,8 +245,16 @@ lock_model_take_token(LockModel *model, const ModelRequest *request)
     find_permit(model, request->manager, request->name)->n_tokens--;
 }
 
+static int
+compare_numbers(gconstpointer a, gconstpointer b)
+{
+    const ModelRequest *x = a, *y = b;
+
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
 void
-lock_model_forget_cluster(LockModel *model)
+lock_model_restart(LockModel *model)
 {
     for (guint i = 0; i < model->pending->len;) {
         if (lock_model_at(model->pending, i)->is_steal ||
@@ -256,4 +264,5 @@ lock_model_forget_cluster(LockModel *model)
             i++;
     }
     g_array_set_size(model->permits, 0);
+    g_array_sort(model->held, compare_numbers);
 }

@@ -69,6 +69,8 @@ add_event(LockModel *model, EffectKind kind, const ModelRequest *request)
 static gboolean
 is_grantable(LockModel *model, const ModelRequest *request)
 {
+    guint n_exclusive = 0;
+
     if (lock_model_is_of_cluster(model, request) && !lock_model_is_of_turn(model, request))
         return FALSE;
     for (guint i = 0; i < model->pending->len; i++) {
@@ -85,10 +87,13 @@ is_grantable(LockModel *model, const ModelRequest *request)
 
         if (!lock_model_same_name(lock, request))
             continue;
-        if (request->mode == LOCK_MODE_EXCLUSIVE || lock->mode == LOCK_MODE_EXCLUSIVE)
+        if (request->mode != lock->mode)
             return FALSE;
+        if (lock->mode == LOCK_MODE_EXCLUSIVE && lock->slots != request->slots)
+            return FALSE;
+        n_exclusive += lock->mode == LOCK_MODE_EXCLUSIVE;
     }
-    return TRUE;
+    return n_exclusive < request->slots;
 }
 
 /* ---- [4.4] process the lock request queue */
@@ -221,7 +226,7 @@ check_limits(LockModel *model, guint agent, const ModelOptions *options)
 }
 
 static LockResult
-check_options(const ModelOptions *options)
+check_options(const ModelOptions *options, gboolean is_of_cluster)
 {
     if (options->name_is_reserved)
         return LOCK_RESULT_NAME_RESERVED;
@@ -235,6 +240,10 @@ check_options(const ModelOptions *options)
         return LOCK_RESULT_SIGNAL_STEAL_OR_IF_AVAILABLE;
     if (options->if_available && options->timeout_ms > 0)
         return LOCK_RESULT_TIMEOUT_IF_AVAILABLE;
+    if (options->slots > 0 && options->mode == LOCK_MODE_SHARED)
+        return LOCK_RESULT_SLOTS_NOT_EXCLUSIVE;
+    if (options->slots > 1 && is_of_cluster)
+        return LOCK_RESULT_SLOTS_IN_CLUSTER;
     return LOCK_RESULT_OK;
 }
 
@@ -280,10 +289,11 @@ lock_model_request(LockModel *model,
         .manager = manager,
         .name = name,
         .mode = options->mode,
+        .slots = options->slots > 0 ? options->slots : 1,
         .key = options->key,
         .deadline_us = -1,
     };
-    LockResult result = check_options(options);
+    LockResult result = check_options(options, lock_model_is_of_cluster(model, &request));
 
     *out_id = 0;
     *out_held = FALSE;
@@ -294,6 +304,7 @@ lock_model_request(LockModel *model,
         repeated = find_key(model, agent, options->key);
     if (repeated != NULL) {
         if (!lock_model_same_name(repeated, &request) || repeated->mode != options->mode ||
+            repeated->slots != request.slots ||
             (options->steal && !is_held(model, repeated) && !repeated->is_steal))
             return LOCK_RESULT_KEY_MISMATCH;
         *out_id = repeated->id;
@@ -369,6 +380,40 @@ lock_model_abort(LockModel *model, guint agent, ModelManager manager, guint64 id
     return end_and_process(model, model->pending, agent, manager, id, EFFECT_ABORTED);
 }
 
+/* ---- downgrade */
+
+static gboolean
+is_held_by_others(LockModel *model, const ModelRequest *request)
+{
+    for (guint i = 0; i < model->held->len; i++)
+        if (lock_model_same_name(lock_model_at(model->held, i), request) &&
+            lock_model_at(model->held, i)->number != request->number)
+            return TRUE;
+    return FALSE;
+}
+
+LockResult
+lock_model_downgrade(LockModel *model, guint agent, ModelManager manager, guint64 id)
+{
+    for (guint i = 0; i < model->held->len; i++) {
+        ModelRequest *lock = lock_model_at(model->held, i);
+
+        if (lock->agent != agent || lock->id != id ||
+            !lock_model_same_manager(lock->manager, manager))
+            continue;
+        if (lock->mode == LOCK_MODE_SHARED)
+            return LOCK_RESULT_OK;
+        if (is_held_by_others(model, lock))
+            return LOCK_RESULT_OTHER_HOLDERS;
+        lock->mode = LOCK_MODE_SHARED;
+        lock->slots = 1;
+        add_event(model, EFFECT_DOWNGRADED, lock);
+        lock_model_process_queue(model, lock);
+        return LOCK_RESULT_OK;
+    }
+    return LOCK_RESULT_NOT_HELD;
+}
+
 /* ---- [2.6] terminate remaining locks and requests: in one step, all ends before any queue is
  * processed */
 
@@ -386,16 +431,20 @@ process_all_queues(LockModel *model)
     }
 }
 
+/* In the order of their ids. */
 static void
 end_all_of(LockModel *model, GArray *list, guint agent)
 {
-    guint i = 0;
+    for (;;) {
+        guint first = G_MAXUINT;
 
-    while (i < list->len) {
-        if (lock_model_at(list, i)->agent == agent)
-            lock_model_remove(model, list, i, EFFECT_TERMINATED);
-        else
-            i++;
+        for (guint i = 0; i < list->len; i++)
+            if (lock_model_at(list, i)->agent == agent &&
+                (first == G_MAXUINT || lock_model_at(list, i)->id < lock_model_at(list, first)->id))
+                first = i;
+        if (first == G_MAXUINT)
+            return;
+        lock_model_remove(model, list, first, EFFECT_TERMINATED);
     }
 }
 

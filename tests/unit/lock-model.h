@@ -3,8 +3,8 @@
 
 /* The algorithms of the standard's section 4, implemented as simply as possible: a flat list of
  * pending requests and one of held locks, each searched linearly. The additions of the contract are
- * included: time-outs, keys, limits, termination in one step, and buckets of a cluster, which are
- * served under permits.
+ * included: time-outs, keys, limits, counting locks, downgrades, termination in one step, and
+ * buckets of a cluster, which are served under permits.
  *
  * It shares no code and no data structures with the core: agents, principals, buckets and names are
  * numbers. */
@@ -31,6 +31,7 @@ typedef struct {
     ModelManager manager;
     guint name;
     LockMode mode;
+    guint slots; /* 1: not counting */
     guint64 key;
     gint64 deadline_us; /* -1: none */
     guint64 number;     /* the position among all requests, in the order of their creation */
@@ -62,6 +63,7 @@ typedef struct {
 
 typedef struct {
     LockMode mode;
+    guint slots; /* 0: not given */
     gboolean if_available;
     gboolean steal;
     gboolean signal;
@@ -113,6 +115,7 @@ LockResult lock_model_request(LockModel *model,
                               guint64 *out_id,
                               gboolean *out_held);
 LockResult lock_model_release(LockModel *model, guint agent, ModelManager manager, guint64 id);
+LockResult lock_model_downgrade(LockModel *model, guint agent, ModelManager manager, guint64 id);
 gboolean lock_model_abort(LockModel *model, guint agent, ModelManager manager, guint64 id);
 void lock_model_terminate(LockModel *model, guint agent);
 void lock_model_expire(LockModel *model, gint64 now_us);
@@ -132,5 +135,6 @@ void lock_model_return(LockModel *model, ModelManager manager, guint name);
 void lock_model_revoke(LockModel *model, ModelManager manager, guint name, EffectKind kind);
 void lock_model_decline(LockModel *model, ModelManager manager, guint name);
 
-/* A restart of the service: undecided requests are dropped, and no permit is valid. */
-void lock_model_forget_cluster(LockModel *model);
+/* A restart of the service: undecided requests are dropped, no permit is valid, and held locks are
+ * in the order of their requests. */
+void lock_model_restart(LockModel *model);

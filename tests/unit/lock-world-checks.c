@@ -39,10 +39,11 @@ append_lines(GString *text, const char *title, const GArray *lines)
         const Line *line = &g_array_index(lines, Line, i);
 
         g_string_append_printf(text,
-                               "  principal %u bucket %u name '%s' what %u agent %u %s id "
+                               "  principal %u bucket %u name '%s' what %u agent %u %s%u id "
                                "%" G_GUINT64_FORMAT "\n",
                                line->principal, line->bucket, lock_world_names[line->name],
-                               line->what, line->agent, mode_letter(line->mode), line->id);
+                               line->what, line->agent, mode_letter(line->mode), line->slots,
+                               line->id);
     }
 }
 
@@ -103,6 +104,7 @@ add_actual(World *world, const LockRequest *request, guint what)
         .what = what,
         .agent = GPOINTER_TO_UINT(request->agent->server_data),
         .mode = request->mode,
+        .slots = request->slots,
         .id = request->id,
     };
 
@@ -119,6 +121,7 @@ add_expected(World *world, const ModelRequest *request, guint what)
         .what = what,
         .agent = request->agent,
         .mode = request->mode,
+        .slots = request->slots,
         .id = request->id,
     };
 
@@ -178,7 +181,9 @@ check_same_lines(const World *world, const char *what)
         const Line *x = &g_array_index(world->expected, Line, i);
         const Line *y = &g_array_index(world->actual, Line, i);
 
-        lock_world_check(world, compare_line(x, y) == 0 && x->what == y->what && x->mode == y->mode,
+        lock_world_check(world,
+                         compare_line(x, y) == 0 && x->what == y->what && x->mode == y->mode &&
+                             x->slots == y->slots,
                          what);
     }
 }
@@ -307,8 +312,9 @@ check_list(const World *world, const GQueue *list, LockRequestState state)
         lock_world_check(
             world,
             before == NULL || state == LOCK_REQUEST_PENDING ||
-                (before->mode == LOCK_MODE_SHARED && request->mode == LOCK_MODE_SHARED),
-            "modes that are held together");
+                (before->mode == request->mode && before->slots == request->slots &&
+                 (request->mode == LOCK_MODE_SHARED || list->length <= request->slots)),
+            "modes and slots that are held together");
         before = request;
     }
     lock_world_check(world, length == list->length, "list lengths");

@@ -220,7 +220,7 @@ lock_world_drop_permits(World *world)
 void
 lock_world_restart_cluster(World *world)
 {
-    lock_model_forget_cluster(&world->model);
+    lock_model_restart(&world->model);
     memset(world->reported, 0, sizeof world->reported);
     for (guint principal = 0; principal < N_PRINCIPALS; principal++)
         for (guint name = 0; name < N_NAMES; name++)

@@ -36,6 +36,7 @@ typedef struct {
     guint what; /* EffectKind, or LockRequestState */
     guint agent;
     guint mode;
+    guint slots;
     guint64 id;
 } Line;
 

@@ -76,10 +76,12 @@ get_manager(const World *world, guint slot, guint bucket)
     return user_agent_get_manager(world->core, &owner, name);
 }
 
-/* Mostly valid options; one in 16 requests has a random combination. */
+/* Mostly valid options; one in 16 requests has a random combination, and few have `slots` in the
+ * bucket of a cluster. */
 static LockOptions
-get_options(const LockOperation *operation)
+get_options(const LockOperation *operation, gboolean is_of_cluster)
 {
+    static const guint32 slots[] = {0, 0, 0, 0, 1, 2, 2, 3};
     guint way = operation->flags >> 1 & 15u;
     guint mix = operation->place >> 5;
     LockOptions options = {
@@ -101,6 +103,8 @@ get_options(const LockOperation *operation)
         options.mode = LOCK_MODE_EXCLUSIVE;
     if (way == 11 || way == 12)
         options.timeout_ms = 0;
+    if (way == 15 || (options.mode == LOCK_MODE_EXCLUSIVE && !is_of_cluster))
+        options.slots = slots[operation->flags >> 5];
     return options;
 }
 
@@ -109,9 +113,10 @@ do_request(World *world, guint slot, const LockOperation *operation)
 {
     ModelManager place = get_place(world, slot, operation);
     guint name = operation->place >> 1 & 15u;
-    LockOptions options = get_options(operation);
+    LockOptions options = get_options(operation, place.bucket == CLUSTER_BUCKET);
     ModelOptions model_options = {
         .mode = options.mode,
+        .slots = options.slots,
         .if_available = options.if_available,
         .steal = options.steal,
         .signal = options.signal,
@@ -130,12 +135,12 @@ do_request(World *world, guint slot, const LockOperation *operation)
     model_options.name_length = (guint)strlen(lock_world_names[name]);
     model_options.name_is_reserved = lock_world_names[name][0] == '-';
     lock_world_describe(world,
-                        "agent %u requests '%s' in bucket %u: %s ifAvailable %d steal %d signal %d "
-                        "timeout %u key %" G_GUINT64_FORMAT " why '%s' for '%s'",
+                        "agent %u requests '%s' in bucket %u: %s slots %u ifAvailable %d steal %d "
+                        "signal %d timeout %u key %" G_GUINT64_FORMAT " why '%s' for '%s'",
                         world->model_agent[slot], lock_world_names[name], place.bucket,
-                        options.mode == LOCK_MODE_SHARED ? "S" : "X", options.if_available,
-                        options.steal, options.signal, options.timeout_ms, options.key, options.why,
-                        options.command != NULL ? options.command : "");
+                        options.mode == LOCK_MODE_SHARED ? "S" : "X", options.slots,
+                        options.if_available, options.steal, options.signal, options.timeout_ms,
+                        options.key, options.why, options.command != NULL ? options.command : "");
 
     manager = get_manager(world, slot, place.bucket);
     actual = lock_manager_request(manager, world->agents[slot], lock_world_names[name], &options,
@@ -186,6 +191,24 @@ do_release(World *world, guint slot, const LockOperation *operation)
     actual = lock_manager_release(manager, world->agents[slot], id);
     lock_manager_unref(manager);
     expected = lock_model_release(&world->model, world->model_agent[slot], place, id);
+    lock_world_check(world, actual == expected, "results");
+    lock_world_check_effects(world, ORDER_EXACT);
+}
+
+static void
+do_downgrade(World *world, guint slot, const LockOperation *operation)
+{
+    ModelManager place;
+    guint64 id = pick_id(world, slot, operation, world->model.held, &place);
+    LockManager *manager;
+    LockResult expected, actual;
+
+    lock_world_describe(world, "agent %u downgrades %" G_GUINT64_FORMAT " in bucket %u",
+                        world->model_agent[slot], id, place.bucket);
+    manager = get_manager(world, slot, place.bucket);
+    actual = lock_manager_downgrade(manager, world->agents[slot], id);
+    lock_manager_unref(manager);
+    expected = lock_model_downgrade(&world->model, world->model_agent[slot], place, id);
     lock_world_check(world, actual == expected, "results");
     lock_world_check_effects(world, ORDER_EXACT);
 }
@@ -409,8 +432,10 @@ do_kind(World *world, guint slot, const LockOperation *operation)
         do_request(world, slot, operation);
     else if (operation->kind < 184)
         do_release(world, slot, operation);
-    else if (operation->kind < 220)
+    else if (operation->kind < 208)
         do_abort(world, slot, operation);
+    else if (operation->kind < 220)
+        do_downgrade(world, slot, operation);
     else if (operation->kind < 250)
         do_time(world, operation);
     else if (operation->kind < 253)
