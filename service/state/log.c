@@ -13,7 +13,10 @@
 #include "writer-lock.h"
 
 #define HEAD_MAGIC     0x736b636f4c626557 /* "WebLocks" */
-#define FORMAT_VERSION 2
+#define FORMAT_VERSION 3
+
+/* It is read too: see RequestRecord. */
+#define FORMAT_VERSION_BEFORE 2
 
 /* Version 1 was a file of LMDB: its number, and where that is. */
 #define LMDB_MAGIC    0xBEEFC0DE
@@ -332,7 +335,8 @@ check_head(const LogHead *expected, const guint8 *bytes, gsize size)
     memcpy(&lmdb, bytes + LMDB_POSITION, sizeof lmdb);
     if (head.magic != HEAD_MAGIC && lmdb == LMDB_MAGIC)
         return "the state is in the format of an earlier version of the service";
-    if (head.magic == HEAD_MAGIC && head.version != FORMAT_VERSION)
+    if (head.magic == HEAD_MAGIC && head.version != FORMAT_VERSION &&
+        head.version != FORMAT_VERSION_BEFORE)
         return "the state is in the format of another version of the service";
     if (head.magic != HEAD_MAGIC || head.digest != digest_of_head(&head))
         return damaged;
@@ -362,10 +366,11 @@ log_extract_records(const LogHead *expected, guint8 *bytes, gsize *size)
 {
     gsize position = sizeof(LogHead), n_records = 0, torn_end;
     const char *fault = check_head(expected, bytes, *size);
-    guint64 sum = expected->digest;
+    guint64 sum;
 
     if (fault != NULL)
         return fault;
+    memcpy(&sum, bytes + G_STRUCT_OFFSET(LogHead, digest), sizeof sum);
     for (;;) {
         gsize left = *size - position;
         const guint8 *records;

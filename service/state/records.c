@@ -32,7 +32,7 @@ typedef struct {
     guint16 bucket_length;
     guint32 name_length;
     guint32 texts_length; /* of `why`; if there is a `for`, of `why`, a NUL and `for` */
-    guint32 zero;
+    guint32 slots;        /* 0 in a file of the format before this field: 1 */
 } RequestRecord;
 
 G_STATIC_ASSERT(sizeof(Record) == 24);
@@ -124,6 +124,7 @@ record_put_request(GByteArray *frame, const LockRequest *request)
         .bucket_length = (guint16)strlen(bucket),
         .name_length = (guint32)strlen(name),
         .texts_length = (guint32)(strlen(why) + (command != NULL ? 1 + strlen(command) : 0)),
+        .slots = request->slots,
     };
     guint8 *next;
 
@@ -252,6 +253,7 @@ record_read_request(const Record *record,
     *out_request = (LockRequest){
         .state = (LockRequestState)request->state,
         .mode = (LockMode)request->mode,
+        .slots = MAX(request->slots, 1),
         .id = record->number,
         .key = request->key,
         .token = request->token,
@@ -261,7 +263,8 @@ record_read_request(const Record *record,
         .why = (char *)why,
         .command = (char *)command,
     };
-    return (request->mode == LOCK_MODE_EXCLUSIVE || request->mode == LOCK_MODE_SHARED) &&
+    return (request->mode == LOCK_MODE_EXCLUSIVE ||
+            (request->mode == LOCK_MODE_SHARED && request->slots <= 1)) &&
            request->state <= LOCK_REQUEST_HELD && is_counter(request->token) &&
            is_counter(request->sequence) && request->since_us >= 0 && request->deadline_ms >= 0 &&
            request->bucket_length > 0;

@@ -14,7 +14,8 @@
  *
  * The file is `BUS.state` in the state directory, where BUS is the id of the bus, since unique
  * names are valid on one bus only. The process that has the lock on `BUS.lock` may write it. A
- * damaged state, or one of another boot, bus or format, is renamed to `BUS.state.aside`.
+ * damaged state, or one of another boot, bus or format, is renamed to `BUS.state.aside`; the format
+ * before this one is read.
  *
  * The functions are called in the order of this header. */
 

@@ -63,7 +63,7 @@ check_agent(const Agent *agent)
         g_assert(request->token <= queue->manager->last_token);
         g_assert(queue->manager->principal == agent->principal);
         if (request->state == LOCK_REQUEST_HELD && request->mode == LOCK_MODE_EXCLUSIVE)
-            g_assert(queue->held.length == 1);
+            g_assert(queue->held.length <= request->slots);
         g_assert(queue->pending.length == 0 || queue->held.length > 0);
     }
 }

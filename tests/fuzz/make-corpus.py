@@ -106,10 +106,10 @@ def agent(number, name, uid=1000, kind=0, app='', ceiling=256):
 
 
 def request(number, id_, name, sequence, token=0, mode=EXCLUSIVE, state=None, key=0, deadline=0,
-            bucket='b', why=''):
+            bucket='b', why='', slots=1):
     return record('r', number, id_, struct.pack(
         '<QQQqqBBHIII', key, token, sequence, 1000, deadline, mode,
-        (1 if token else 0) if state is None else state, len(bucket), len(name), len(why), 0)
+        (1 if token else 0) if state is None else state, len(bucket), len(name), len(why), slots)
         + text(bucket, name, why))
 
 
@@ -133,6 +133,13 @@ def state_inputs():
         2, ':1.2', 1000, 2, 'snap') + request(1, 1, '', 1, 3) + request(2, 1, '', 1, 3)
     yield 'one-name-twice', 0, head() + agent(1, ':1.1') + agent(2, ':1.1')
     yield 'two-exclusive', 0, head() + three + request(1, 1, 'x', 1, 1) + request(2, 1, 'x', 2, 2)
+    counting = [request(1, 1, 'x', 1, 1, slots=2), request(2, 1, 'x', 2, 2, slots=2),
+                request(2, 2, 'x', 3, slots=2), request(1, 2, 'x', 4, slots=3)]
+    yield 'counting', ENDS_FIRST, head() + three + b''.join(counting)
+    yield 'more-than-slots', 0, head() + three + counting[0] + counting[1] + request(
+        2, 2, 'x', 3, 3, slots=2)
+    yield 'other-slots', 0, head() + three + counting[0] + request(2, 1, 'x', 2, 2, slots=3)
+    yield 'earlier-format', ASKS, head() + three + request(1, 1, 'x', 1, 1, slots=0)
     yield 'one-key-twice', 0, head() + three + request(1, 1, 'x', 1, 1, key=1) + request(
         1, 2, 'y', 2, 2, key=1)
     yield 'last-numbers', LATE | ASKS, head(2 ** 63 - 1) + agent(

@@ -99,8 +99,12 @@ run_turns(World *world,
         guint n = turn % 10 == 0 ? 100 : 1 + turn % 4;
 
         note(sweep, turn, FALSE);
-        if (turn == 1) /* an owner of another kind than its client, whatever the seed */
+        if (turn == 1) { /* whatever the seed */
+            /* an owner of another kind than its client; two that hold a counting lock */
             world_request(world, 'E', "z", "bucket=user:documents");
+            world_request(world, 'E', "counting", "slots=2");
+            world_request(world, 'E', "counting", "slots=2");
+        }
         for (guint i = 0; i < n; i++)
             world_do_something(world, rand);
         if (turn % 5 == 0) /* a lot, which has ended soon: so the file is replaced */

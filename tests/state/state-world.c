@@ -225,6 +225,8 @@ parse_options(char **words, LockOptions *options)
         value = value != NULL ? value + 1 : "";
         if (g_str_equal(words[i], "shared"))
             options->mode = LOCK_MODE_SHARED;
+        else if (g_str_has_prefix(words[i], "slots="))
+            options->slots = (guint32)g_ascii_strtoull(value, NULL, 10);
         else if (g_str_equal(words[i], "steal"))
             options->steal = TRUE;
         else if (g_str_has_prefix(words[i], "timeout="))
@@ -281,6 +283,16 @@ world_release(World *world, char letter, guint64 id)
     world_note_changes(world, NULL);
 }
 
+LockResult
+world_downgrade(World *world, char letter, guint64 id)
+{
+    LockManager *manager = world_find(world, letter, id)->queue->manager;
+    LockResult result = lock_manager_downgrade(manager, world_agent(world, letter), id);
+
+    world_note_changes(world, NULL);
+    return result;
+}
+
 void
 world_abort(World *world, char letter, guint64 id)
 {
@@ -311,6 +323,8 @@ request_something(World *world, char letter, GRand *rand)
                                           "shared",
                                           "shared why=w for=f",
                                           "steal",
+                                          "slots=2",
+                                          "slots=2",
                                           "timeout=60000 for=f",
                                           "bucket=other",
                                           "bucket=group:7",
@@ -341,6 +355,8 @@ world_do_something(World *world, GRand *rand)
         world_terminate(world, letter);
     else if (request == NULL || g_rand_int_range(rand, 0, 5) < 2)
         request_something(world, letter, rand);
+    else if (request->state == LOCK_REQUEST_HELD && g_rand_int_range(rand, 0, 4) == 0)
+        world_downgrade(world, letter, request->id);
     else if (request->state == LOCK_REQUEST_HELD)
         world_release(world, letter, request->id);
     else
@@ -377,12 +393,15 @@ describe_request(const LockRequest *request, GString *text)
         text,
         "%" G_GUINT64_FORMAT " key %" G_GUINT64_FORMAT " %s/%s %s %s token %" G_GUINT64_FORMAT
         " sequence %" G_GUINT64_FORMAT " since %" G_GINT64_FORMAT " deadline %" G_GINT64_FORMAT
-        " why %s%s%s\n",
+        " why %s%s%s",
         request->id, request->key, request->queue->manager->bucket, request->queue->name,
         request->mode == LOCK_MODE_SHARED ? "shared" : "exclusive",
         request->state == LOCK_REQUEST_HELD ? "held" : "waiting", request->token, request->sequence,
         request->since_us, request->deadline_ms, request->why != NULL ? request->why : "",
         request->command != NULL ? " for " : "", request->command != NULL ? request->command : "");
+    if (request->slots > 1)
+        g_string_append_printf(text, " slots %u", request->slots);
+    g_string_append_c(text, '\n');
 }
 
 /* The names that the service restores for a sandboxed agent: those of its requests among the

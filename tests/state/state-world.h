@@ -59,11 +59,13 @@ void world_close(World *world);
 /* Created if it doesn't exist. */
 Agent *world_agent(World *world, char letter);
 
-/* `options` are words as in tests/unit/core-fixture.h: "shared", "steal", "timeout=MS", "key=N",
- * "why=TEXT", "bucket=NAME"; outside sandboxes "user:documents" is "documents". Returns the id. */
+/* `options` are words as in tests/unit/core-fixture.h: "shared", "slots=N", "steal", "timeout=MS",
+ * "key=N", "why=TEXT", "bucket=NAME"; outside sandboxes "user:documents" is "documents". Returns
+ * the id. */
 guint64 world_request(World *world, char letter, const char *name, const char *options);
 LockRequest *world_find(World *world, char letter, guint64 id);
 void world_release(World *world, char letter, guint64 id);
+LockResult world_downgrade(World *world, char letter, guint64 id);
 void world_abort(World *world, char letter, guint64 id);
 void world_terminate(World *world, char letter);
 /* A random one of these operations. */

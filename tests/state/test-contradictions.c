@@ -38,6 +38,11 @@ static const struct {
     {"two-exclusive", "request 2 2 x held 3"},
     {"exclusive-and-shared", "request 2 2 x held 3 shared"},
     {"shared-and-exclusive", "request 2 2 y held 3 shared;request 2 3 y held 4"},
+    {"more-holders-than-slots",
+     "request 1 2 c held 3 slots=2;request 2 2 c held 4 slots=2;request 2 3 c held 5 slots=2"},
+    {"different-slots", "request 1 2 c held 3 slots=2;request 2 2 c held 4 slots=3"},
+    {"slots-and-exclusive", "request 1 2 c held 3 slots=2;request 2 2 c held 4"},
+    {"slots-in-a-cluster", "request 1 2 c held 3 slots=2 bucket=cluster:b"},
     {"one-document-twice", "agent 3 :1.C kind=1 app=a.b;request 1 2 d held 1 bucket=documents;"
                            "request 3 1 d held 2 bucket=user:documents"},
     {"same-key-twice", "request 1 2 y waiting 3 key=7;request 1 3 y waiting 4 key=7"},
@@ -80,6 +85,7 @@ static const struct {
     {"request/for-not-utf-8", "request 1 2 y held 3 for=\xff"},
     {"request/ended", "request 1 2 y held 3 state=2"},
     {"request/another-state", "request 1 2 y held 3 state=200"},
+    {"request/shared-slots", "request 1 2 y held 3 shared slots=2"},
     {"request/another-mode", "request 1 2 y held 3 mode=2"},
     {"request/no-room-for-tokens", "request 1 2 y held 3 token=9223372036854775808"},
     {"request/no-room-behind-it", "request 1 2 y held 18446744073709551615"},
@@ -144,6 +150,7 @@ put_request(GByteArray *frame, char **words)
                                      g_strv_contains((const char *const *)words, "shared")
                                          ? LOCK_MODE_SHARED
                                          : LOCK_MODE_EXCLUSIVE),
+        .slots = (guint32)get_number(words, "slots", 1),
         .id = g_ascii_strtoull(words[2], NULL, 10),
         .key = get_number(words, "key", 0),
         .token = get_number(words, "token", is_held ? 10 + sequence : 0),
@@ -221,6 +228,8 @@ test_consistent(Fixture *fixture, gconstpointer data)
         "lease 0 1",
         "ended 2 1;gone 2 0;agent 3 :1.B",
         "request 1 2 y held 3 deadline=9", /* a lock has no deadline */
+        ("request 1 2 c held 3 slots=2;request 2 2 c held 4 slots=2;"
+         "request 2 3 c waiting 5 slots=3"),
     };
 
     for (guint i = 0; i < G_N_ELEMENTS(consistent); i++) {

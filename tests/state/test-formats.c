@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* Files of each format that the state has had: formats/N.state, as a service left them in the
- * runtime directory. A file of the current format is restored to the state in N.txt; any other is
- * renamed, and the service starts without it. Format 1 was a file of LMDB.
+ * runtime directory. A file of the current format, or of the one before it, is restored to the
+ * state in N.txt; any other is renamed, and the service starts without it. Format 1 was a file of
+ * LMDB; format 2 had no slots.
  *
  *     test-formats FORMATS             tests, in TAP
  *     test-formats --write FORMATS     writes the file of the current format, and of a future one
@@ -19,7 +20,7 @@
 
 #define BUS 0xb5
 
-#define CURRENT 2
+#define CURRENT 3
 
 static char *formats;
 static GPtrArray *warnings;
@@ -62,21 +63,26 @@ is_of_this_machine(void)
 }
 
 static void
-test_this_format(void)
+test_this_format(gconstpointer data)
 {
+    guint version = GPOINTER_TO_UINT(data);
     g_autofree char *directory = NULL, *text_path = NULL, *expected = NULL, *found = NULL;
     World world;
 
     if (!is_of_this_machine())
         return;
-    directory = new_directory(CURRENT);
-    text_path = format_path(CURRENT, "txt");
+    directory = new_directory(version);
+    text_path = format_path(version, "txt");
     g_assert_true(g_file_get_contents(text_path, &expected, NULL, NULL));
-    world_open(&world, directory, BUS);
-    found = world_describe(&world);
-    g_assert_cmpstr(found, ==, expected);
-    g_assert_cmpuint(warnings->len, ==, 0);
-    world_close(&world);
+    /* What has been read is written in the current format. */
+    for (guint i = 0; i < 2; i++) {
+        g_clear_pointer(&found, g_free);
+        world_open(&world, directory, BUS);
+        found = world_describe(&world);
+        g_assert_cmpstr(found, ==, expected);
+        g_assert_cmpuint(warnings->len, ==, 0);
+        world_close(&world);
+    }
     world_remove_directory(directory);
 }
 
@@ -124,6 +130,10 @@ do_some_of_all(World *world)
     world_request(world, 'E', "x", "key=18446744073709551615");
     world_request(world, 'F', "x", "");
     world_request(world, 'F', "x", "steal");
+    world_request(world, 'C', "c", "slots=2");
+    world_request(world, 'D', "c", "slots=2");
+    world_request(world, 'A', "c", "slots=3");
+    world_downgrade(world, 'B', world_request(world, 'B', "downgraded", ""));
     world_release(world, 'A', world_request(world, 'A', "gone", ""));
 }
 
@@ -151,6 +161,9 @@ write_formats(void)
     g_autofree char *text = NULL;
     World world;
 
+    /* The first frame of the second start has the size of the file: see new_directory(). */
+    world_open(&world, directory, BUS);
+    world_close(&world);
     world_open(&world, directory, BUS);
     do_some_of_all(&world);
     world_commit(&world);
@@ -174,7 +187,8 @@ main(int argc, char **argv)
     g_assert_cmpint(argc, ==, 2);
     formats = argv[1];
     warnings = world_capture_warnings();
-    g_test_add_func("/formats/current", test_this_format);
+    g_test_add_data_func("/formats/current", GUINT_TO_POINTER(CURRENT), test_this_format);
+    g_test_add_data_func("/formats/before", GUINT_TO_POINTER(CURRENT - 1), test_this_format);
     g_test_add_data_func("/formats/of-lmdb", GUINT_TO_POINTER(1), test_other_format);
     g_test_add_data_func("/formats/future", GUINT_TO_POINTER(CURRENT + 1), test_other_format);
     return g_test_run();

@@ -184,6 +184,7 @@ class StrangersCase(GroupCase):
         self.assertNotIn(BUCKET, client.buckets())
         self.assertEqual(client.observable(), [])
         self.assert_error('NotHeld', client.release, 1, BUCKET)
+        self.assert_error('NotHeld', client.downgrade, 1, BUCKET)
 
 
 class Unchecked(StrangersCase):
