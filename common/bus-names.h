@@ -50,6 +50,7 @@
 #define BUS_OPTION_WHY          "why"
 #define BUS_OPTION_FOR          "for"
 #define BUS_OPTION_KEY          "key"
+#define BUS_OPTION_SLOTS        "slots"
 #define BUS_OPTION_VERSION      "version"  /* an option of OpenSocket */
 #define BUS_OPTION_CLIENT_ID    "clientId" /* an option of Break */
 #define BUS_OPTION_ID           "id"       /* an option of Break */

@@ -62,9 +62,8 @@ check_request(const PacketHead *head)
     const PacketRequest *self = (const PacketRequest *)head;
     const char *text = self->text;
 
-    return head->size >= sizeof *self && head->flags == 0 && self->reserved == 0 &&
-           self->key != 0 && self->mode <= LOCK_MODE_SHARED &&
-           (self->options & ~PACKET_OPTIONS_ALL) == 0 &&
+    return head->size >= sizeof *self && head->flags == 0 && self->key != 0 &&
+           self->mode <= LOCK_MODE_SHARED && (self->options & ~PACKET_OPTIONS_ALL) == 0 &&
            is_padding(head, sizeof *self + self->bucket_length + self->name_length +
                                 self->texts_length) &&
            is_text(text, self->bucket_length) &&
@@ -89,6 +88,7 @@ check_from_client(const PacketHead *head)
         return check_request(head);
     case PACKET_RELEASE:
     case PACKET_ABORT:
+    case PACKET_DOWNGRADE:
         return check_key(head);
     case PACKET_SYNC:
     case PACKET_END:
@@ -205,6 +205,7 @@ packet_write_request(GByteArray *bytes,
                      guint32 timeout_ms,
                      LockMode mode,
                      guint8 options,
+                     guint32 slots,
                      const char *bucket,
                      const char *name,
                      const char *why,
@@ -224,6 +225,7 @@ packet_write_request(GByteArray *bytes,
         .bucket_length = (guint16)bucket_length,
         .name_length = (guint16)name_length,
         .texts_length = (guint16)texts_length,
+        .slots = slots,
     };
 
     append(bytes, &message, sizeof message);

@@ -33,6 +33,7 @@ typedef enum {
     PACKET_ABORT = 4,
     PACKET_SYNC = 5,
     PACKET_END = 6,
+    PACKET_DOWNGRADE = 7,
     /* From the service. */
     PACKET_ANSWER = 65,
     PACKET_GRANTED = 66,
@@ -42,7 +43,7 @@ typedef enum {
     PACKET_WANTED = 70,
 } PacketKind;
 
-/* PacketHead.flags of RELEASE and ABORT. */
+/* PacketHead.flags of RELEASE, ABORT and DOWNGRADE. */
 #define PACKET_FLAG_NO_ANSWER 1u
 
 /* PacketRequest.options. */
@@ -102,11 +103,11 @@ typedef struct {
     guint16 bucket_length;
     guint16 name_length;
     guint16 texts_length; /* of why; if there is a `for`, of why, a NUL and `for` */
-    guint32 reserved;
-    char text[]; /* bucket, name, why and `for`, then zeros up to a multiple of 8 */
+    guint32 slots;        /* 0: not given */
+    char text[];          /* bucket, name, why and `for`, then zeros up to a multiple of 8 */
 } PacketRequest;
 
-/* RELEASE and ABORT. */
+/* RELEASE, ABORT and DOWNGRADE. */
 typedef struct {
     PacketHead head;
     guint64 key;
@@ -176,19 +177,20 @@ const PacketHead *packet_read_from_service(const void *packet, gsize size, gsize
 
 /* ---- writing: each function appends one message to `bytes` */
 
-/* `why` and `command`, the option `for`, may be NULL. */
+/* `slots` may be 0: not given; `why` and `command`, the option `for`, may be NULL. */
 void packet_write_request(GByteArray *bytes,
                           guint64 serial,
                           guint64 key,
                           guint32 timeout_ms,
                           LockMode mode,
                           guint8 options,
+                          guint32 slots,
                           const char *bucket,
                           const char *name,
                           const char *why,
                           const char *command);
 
-/* `kind` is RELEASE or ABORT. */
+/* `kind` is RELEASE, ABORT or DOWNGRADE. */
 void
 packet_write_key(GByteArray *bytes, PacketKind kind, guint16 flags, guint64 serial, guint64 key);
 

@@ -251,6 +251,7 @@ on_message(const PacketHead *message, gpointer data)
     case PACKET_REQUEST:
     case PACKET_RELEASE:
     case PACKET_ABORT:
+    case PACKET_DOWNGRADE:
     case PACKET_SYNC:
     case PACKET_END:
     case PACKET_LIVE:

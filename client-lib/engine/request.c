@@ -385,7 +385,7 @@ on_write(LockEntry *entry, guint64 serial, GByteArray *queue)
     packet_write_request(
         queue, serial, entry->key, get_timeout_ms(self),
         options->mode == WEB_LOCKS_MODE_SHARED ? LOCK_MODE_SHARED : LOCK_MODE_EXCLUSIVE,
-        get_packet_options(options), self->bucket, self->name, options->why, options->command);
+        get_packet_options(options), 0, self->bucket, self->name, options->why, options->command);
 }
 
 static void

@@ -165,6 +165,7 @@ static const DecodeTableRow decode_table[] = {
     {BUS_LOCKS_INTERFACE, "Request", "sa{sv}", LOCK_CALL_REQUEST, read_request},
     {BUS_LOCKS_INTERFACE, "Release", "t", LOCK_CALL_RELEASE, read_id},
     {BUS_LOCKS_INTERFACE, "Abort", "t", LOCK_CALL_ABORT, read_id},
+    {BUS_LOCKS_INTERFACE, "Downgrade", "t", LOCK_CALL_DOWNGRADE, read_id},
     {BUS_LOCKS_INTERFACE, "Steal", "sa{sv}", LOCK_CALL_REQUEST, read_steal},
     {BUS_LOCKS_INTERFACE, "Query", "", LOCK_CALL_QUERY, NULL},
     {BUS_LOCKS_INTERFACE, "Inspect", "a{sv}", LOCK_CALL_INSPECT, read_inspect},

@@ -272,6 +272,9 @@ encode_effect(Client *client, const Effect *effect, const char *bucket)
         signal = new_signal(client, path, "Granted");
         r = sd_bus_message_append(signal, "tssst", request->id, name, mode, client_id,
                                   request->token);
+    } else if (effect->kind == EFFECT_DOWNGRADED) {
+        signal = new_signal(client, path, "Downgraded");
+        r = sd_bus_message_append_basic(signal, 't', &request->id);
     } else {
         signal = new_signal(client, path, "Released");
         r = append_released(signal, request->id, name, request->mode, client_id,

@@ -156,6 +156,7 @@ append_entry(const InspectEntry *entry, gpointer data)
                                is_full ? identity->app_id : "", "uid", "u", identity->uid,
                                "position", "u", entry->position, "cursor", "t", request->sequence,
                                "key", "t", request->agent == writer->caller ? request->key : 0));
+    note(writer, sd_bus_message_append(writer->message, "{sv}", "slots", "u", request->slots));
     append_blocked_by(writer, entry);
     note(writer, sd_bus_message_close_container(writer->message));
     writer->n_bytes += ENTRY_BYTES + strlen(name);
@@ -176,12 +177,12 @@ append_row(Writer *writer, const ClusterRow *row, const InspectFilter *filter, g
         return;
     note(writer,
          sd_bus_message_append(
-             writer->message, "a{sv}", 18, "id", "t", none, "name", "s", filter->name, "mode", "s",
+             writer->message, "a{sv}", 19, "id", "t", none, "name", "s", filter->name, "mode", "s",
              lock_mode_to_string(mode), "state", "s", held ? BUS_STATE_HELD : BUS_STATE_PENDING,
              "clientId", "s", client_id, "token", "t", none, "why", "s", "", "for", "s", "", "age",
              "t", (guint64)age_us / 1000, "pid", "u", 0u, "process", "s", "", "app", "s", "", "uid",
-             "u", uid, "position", "u", 0u, "cursor", "t", G_MAXUINT64, "key", "t", none,
-             "blockedBy", "as", 0, "host", "s", row->host));
+             "u", uid, "position", "u", 0u, "cursor", "t", G_MAXUINT64, "key", "t", none, "slots",
+             "u", 1u, "blockedBy", "as", 0, "host", "s", row->host));
     writer->n_bytes += ENTRY_BYTES + strlen(filter->name);
 }
 

@@ -117,7 +117,7 @@ options_read_lock(sd_bus_message *message,
                   sd_bus_error *error)
 {
     const char *mode = NULL;
-    gboolean is_steal_given = FALSE;
+    gboolean is_steal_given = FALSE, are_slots_given = FALSE;
     const Option options[] = {
         {BUS_OPTION_MODE, 's', &mode, NULL},
         {BUS_OPTION_IF_AVAILABLE, 'b', &out_options->if_available, NULL},
@@ -127,6 +127,7 @@ options_read_lock(sd_bus_message *message,
         {BUS_OPTION_WHY, 's', &out_options->why, NULL},
         {BUS_OPTION_FOR, 's', &out_options->command, NULL},
         {BUS_OPTION_KEY, 't', &out_options->key, NULL},
+        {BUS_OPTION_SLOTS, 'u', &out_options->slots, &are_slots_given},
     };
     int r;
 
@@ -136,6 +137,8 @@ options_read_lock(sd_bus_message *message,
         return r;
     if (mode != NULL && !lock_mode_from_string(mode, &out_options->mode))
         return refuse_key(error, BUS_OPTION_MODE, "must be 'exclusive' or 'shared'");
+    if (are_slots_given && out_options->slots == 0)
+        return refuse_key(error, BUS_OPTION_SLOTS, "must not be 0");
     if (steal && is_steal_given && !out_options->steal)
         return refuse_key(error, BUS_OPTION_STEAL, "cannot be false");
     out_options->steal = out_options->steal || steal;

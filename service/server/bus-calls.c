@@ -154,7 +154,7 @@ is_too_late(const Client *client, const LockCall *call)
 static gboolean
 refuse(Client *client, const LockCall *call, LockResult result)
 {
-    const gboolean is_for_socket = client->socket != NULL && call->kind <= LOCK_CALL_ABORT;
+    const gboolean is_for_socket = client->socket != NULL && call->kind <= LOCK_CALL_DOWNGRADE;
 
     if (result == LOCK_RESULT_NO_PATH ||
         (result != LOCK_RESULT_OK && call->refusal_name == NULL && !is_for_socket))
@@ -216,6 +216,7 @@ bus_calls_serve(Client *client, const LockCall *call)
     case LOCK_CALL_REQUEST:
     case LOCK_CALL_RELEASE:
     case LOCK_CALL_ABORT:
+    case LOCK_CALL_DOWNGRADE:
         operations_serve(client, &bus_channel, call, &target);
         break;
     case LOCK_CALL_SYNC:

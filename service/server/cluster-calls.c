@@ -124,7 +124,7 @@ cluster_calls_check(const Client *client, const LockCall *call, const Target *ta
     /* A shared bucket has one path. */
     if (bucket == NULL || (bucket->is_shared && call->owner.is_other))
         return LOCK_RESULT_NO_CLUSTER;
-    if (call->kind == LOCK_CALL_RELEASE || call->kind == LOCK_CALL_ABORT)
+    if (lock_call_is_about_own(call))
         return LOCK_RESULT_OK;
     if (!may_use(client, call, target))
         return LOCK_RESULT_NO_ACCESS;

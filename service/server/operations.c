@@ -33,6 +33,7 @@ static const gboolean is_in_reply[N_EFFECT_KINDS] = {
     [EFFECT_WAITING] = TRUE,
     [EFFECT_RELEASED] = TRUE,
     [EFFECT_ABORTED] = TRUE,
+    [EFFECT_DOWNGRADED] = TRUE,
 };
 
 /* Notes the changed requests for the store. */
@@ -180,6 +181,17 @@ release(Client *client, const Channel *channel, const LockCall *call, const Targ
 }
 
 static void
+downgrade(Client *client, const Channel *channel, const LockCall *call, const Target *target)
+{
+    Reference found = find_request(client, call, target);
+    LockReply reply = {LOCK_RESULT_NOT_HELD};
+
+    if (found.manager != NULL)
+        reply.result = lock_manager_downgrade(found.manager, found.agent, found.id);
+    notify_reply(client, channel, call, &reply);
+}
+
+static void
 abort_request(Client *client, const Channel *channel, const LockCall *call, const Target *target)
 {
     Reference found = find_request(client, call, target);
@@ -221,6 +233,8 @@ operations_serve(Client *client, const Channel *channel, const LockCall *call, c
         release(client, channel, call, target);
     } else if (call->kind == LOCK_CALL_ABORT) {
         abort_request(client, channel, call, target);
+    } else if (call->kind == LOCK_CALL_DOWNGRADE) {
+        downgrade(client, channel, call, target);
     } else {
         if (call->kind == LOCK_CALL_END)
             operations_replace_agent(client);

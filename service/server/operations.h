@@ -5,9 +5,9 @@
  *
  * Each begins with the current time; then the core changes its state and appends effects; these
  * become records to store, the reply, events for the clients of requests, on their channels, and
- * signals for the watchers of the bucket, on the bus. This is the only path of requests, releases
- * and aborts to the core. A call that wants a reply gets exactly one. The call and its strings are
- * borrowed. */
+ * signals for the watchers of the bucket, on the bus. This is the only path of requests, releases,
+ * aborts and downgrades to the core. A call that wants a reply gets exactly one. The call and its
+ * strings are borrowed. */
 
 #pragma once
 

@@ -10,7 +10,7 @@
 static gboolean
 is_lock_operation(const LockCall *call)
 {
-    return call->kind <= LOCK_CALL_ABORT;
+    return call->kind <= LOCK_CALL_DOWNGRADE;
 }
 
 /* The result does not depend on whether the bucket is in use. */
@@ -60,7 +60,7 @@ check_group(const Client *client, const LockCall *call, const Target *target)
 
     if (!client->server->serves_groups || target->owner.kind != PRINCIPAL_GROUP)
         return LOCK_RESULT_NO_GROUP;
-    if (call->kind == LOCK_CALL_RELEASE || call->kind == LOCK_CALL_ABORT)
+    if (lock_call_is_about_own(call))
         return LOCK_RESULT_OK;
     if (!client_is_member(client, target->owner.uid))
         return LOCK_RESULT_NO_ACCESS;
@@ -79,8 +79,7 @@ check_documents(const Client *client, const LockCall *call, Target *target)
     if (client->server->serves_groups || call->owner.is_other ||
         client->agent->principal->identity.kind == PRINCIPAL_UNSANDBOXED)
         return LOCK_RESULT_NO_DOCUMENTS;
-    if (call->kind == LOCK_CALL_RELEASE || call->kind == LOCK_CALL_ABORT ||
-        call->kind == LOCK_CALL_INSPECT)
+    if (lock_call_is_about_own(call) || call->kind == LOCK_CALL_INSPECT)
         return LOCK_RESULT_OK;
     if (call->kind != LOCK_CALL_REQUEST || call->options.steal || call->name == NULL)
         return LOCK_RESULT_NO_ACCESS;

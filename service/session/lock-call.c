@@ -26,6 +26,7 @@ lock_call_get_name(const LockCall *call)
         [LOCK_CALL_REQUEST] = "Request",
         [LOCK_CALL_RELEASE] = "Release",
         [LOCK_CALL_ABORT] = "Abort",
+        [LOCK_CALL_DOWNGRADE] = "Downgrade",
         [LOCK_CALL_SYNC] = "SYNC",
         [LOCK_CALL_END] = "END",
         [LOCK_CALL_QUERY] = "Query",

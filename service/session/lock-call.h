@@ -26,6 +26,7 @@ typedef enum {
     LOCK_CALL_REQUEST,
     LOCK_CALL_RELEASE,
     LOCK_CALL_ABORT,
+    LOCK_CALL_DOWNGRADE,
     /* Only on a lock socket. */
     LOCK_CALL_SYNC,
     LOCK_CALL_END,
@@ -66,8 +67,8 @@ typedef struct LockCall {
     BucketOwner owner;    /* of the bucket */
     const char *name;     /* of REQUEST and BREAK */
     LockOptions options;  /* of REQUEST */
-    guint64 id;           /* of RELEASE and ABORT on the bus */
-    guint64 key;          /* of RELEASE and ABORT on a lock socket */
+    guint64 id;           /* of RELEASE, ABORT and DOWNGRADE on the bus */
+    guint64 key;          /* of the same on a lock socket */
     gboolean enable;      /* of WATCH */
     InspectFilter filter; /* of INSPECT and BREAK */
     guint32 version;      /* of OPEN_SOCKET */
@@ -118,6 +119,13 @@ gboolean lock_call_changes_nothing(const LockCall *call);
 
 /* Whether the call is made by an agent: only then its client has to be identified. */
 gboolean lock_call_needs_agent(const LockCall *call);
+
+/* Whether the call is about a lock or request that the caller has: it may always give it up. */
+static inline gboolean
+lock_call_is_about_own(const LockCall *call)
+{
+    return call->kind >= LOCK_CALL_RELEASE && call->kind <= LOCK_CALL_DOWNGRADE;
+}
 
 /* Whether the call is about a bucket that several machines share. */
 static inline gboolean

@@ -491,6 +491,7 @@ decode_request(GString *texts, const PacketRequest *message, LockCall *call)
     call->key = message->key;
     call->options = (LockOptions){
         .mode = (LockMode)message->mode,
+        .slots = message->slots,
         .if_available = (message->options & PACKET_OPTION_IF_AVAILABLE) != 0,
         .steal = (message->options & PACKET_OPTION_STEAL) != 0,
         .signal = (message->options & PACKET_OPTION_SIGNAL) != 0,
@@ -509,6 +510,7 @@ decode(GString *texts, const PacketHead *head, LockCall *out_call)
     static const LockCallKind kinds[] = {
         [PACKET_RELEASE] = LOCK_CALL_RELEASE,
         [PACKET_ABORT] = LOCK_CALL_ABORT,
+        [PACKET_DOWNGRADE] = LOCK_CALL_DOWNGRADE,
         [PACKET_SYNC] = LOCK_CALL_SYNC,
         [PACKET_END] = LOCK_CALL_END,
     };
@@ -522,7 +524,7 @@ decode(GString *texts, const PacketHead *head, LockCall *out_call)
         return;
     }
     out_call->kind = kinds[head->kind];
-    if (head->kind == PACKET_RELEASE || head->kind == PACKET_ABORT)
+    if (lock_call_is_about_own(out_call))
         out_call->key = ((const PacketKey *)head)->key;
 }
 

@@ -53,7 +53,7 @@ hand_request(Hand *hand, const char *name)
     const guint64 key = ++hand->key;
 
     packet_write_request(hand->client->out, raw_client_next_serial(hand->client), key, 0,
-                         LOCK_MODE_EXCLUSIVE, 0, BUCKET, name, NULL, NULL);
+                         LOCK_MODE_EXCLUSIVE, 0, 0, BUCKET, name, NULL, NULL);
     if (await_answer(hand, "REQUEST")->state != PACKET_STATE_HELD)
         bench_die("REQUEST", "it is not held");
     return key;

@@ -76,6 +76,9 @@ REQUESTS = [
     (opt('why', V('ay', b'x')), 'InvalidArgs', 'why'),
     (opt('for', V('u', 5)), 'InvalidArgs', 'for'),
     (opt('for', V('as', ['x'])), 'InvalidArgs', 'for'),
+    (opt('slots', V('t', 2)), 'InvalidArgs', 'slots'),
+    (opt('slots', V('i', 2)), 'InvalidArgs', 'slots'),
+    (opt('slots', V('s', '2')), 'InvalidArgs', 'slots'),
     (opt('key', V('u', 5)), 'InvalidArgs', 'key'),
     (opt('key', V('x', 5)), 'InvalidArgs', 'key'),
     (opt('key', V('s', '5')), 'InvalidArgs', 'key'),
@@ -89,7 +92,15 @@ REQUESTS = [
     (named('x', mode='foo'), 'InvalidArgs', 'mode'),
     (named('x', mode='exclusive '), 'InvalidArgs', 'mode'),
     (named('x', mode='sharedexclusive'), 'InvalidArgs', 'mode'),
+    (named('x', slots=0), 'InvalidArgs', 'slots'),
+    (named('x', slots=0, mode='shared'), 'InvalidArgs', 'slots'),
+    (named('-', slots=0), 'InvalidArgs', 'slots'),
+    (named('x', slots=1, mode='shared'), 'InvalidArgs', 'slots'),
+    (named('x', slots=2, mode='shared'), 'InvalidArgs', 'slots'),
     (named('x', timeout=5, ifAvailable=True), 'InvalidArgs', 'timeout'),
+    # another option comes first
+    (named('-', slots=2, mode='shared'), 'NotSupported', ''),
+    (named('n' * 1025, slots=2, mode='shared'), 'InvalidArgs', 'slots'),
     # reserved names, before lengths
     (named('-'), 'NotSupported', ''),
     (named('-foo'), 'NotSupported', ''),
@@ -123,6 +134,7 @@ STEALS = [
     (named('x', ifAvailable=True), 'NotSupported', ''),
     (named('x', signal=True), 'NotSupported', ''),
     (named('x', mode='foo'), 'InvalidArgs', 'mode'),
+    (named('x', slots=0), 'InvalidArgs', 'slots'),
     (named('-x'), 'NotSupported', ''),
     (named('n' * 1025), 'LimitsExceeded', 'nameBytes'),
     (named('x', why='w' * 257), 'LimitsExceeded', 'whyBytes'),
@@ -142,6 +154,11 @@ OTHERS = [
     ('Abort', None, 'InvalidArgs', ''),
     ('Abort', V('(u)', (1,)), 'InvalidArgs', ''),
     ('Abort', V('(ts)', (1, 'why')), 'InvalidArgs', ''),
+    ('Downgrade', None, 'InvalidArgs', ''),
+    ('Downgrade', V('(u)', (1,)), 'InvalidArgs', ''),
+    ('Downgrade', V('(ts)', (1, 'shared')), 'InvalidArgs', ''),
+    ('Downgrade', V('(t)', (0,)), 'NotHeld', ''),
+    ('Downgrade', V('(t)', (2 ** 64 - 1,)), 'NotHeld', ''),
     ('Query', V('(s)', ('x',)), 'InvalidArgs', ''),
     ('Query', V('(a{sv})', ({},)), 'InvalidArgs', ''),
     ('Inspect', None, 'InvalidArgs', ''),
@@ -252,11 +269,11 @@ class BadInput(BusTestCase):
         answers = [message for message in raw.log if message.get_sender() == self.daemon.name]
         self.assertEqual(len(answers), 1, 'only the answer to the ping')
 
-    def test_release_and_abort_without_reply_work(self):
+    def test_release_abort_and_downgrade_without_reply_work(self):
         raw = self.raw_client()
         held, _ = raw.request('y', BUCKET)
         waiting, _ = raw.request('y', BUCKET)
-        for member, id_ in (('Abort', waiting), ('Release', held)):
+        for member, id_ in (('Abort', waiting), ('Downgrade', held), ('Release', held)):
             message = method_call('org.w3.WebLocks', PATH, LOCKS, member, V('(t)', (id_,)))
             message.set_flags(Gio.DBusMessageFlags.NO_REPLY_EXPECTED)
             raw.send(message)
@@ -409,7 +426,8 @@ class BadBytes(BusTestCase):
         observer = self.client()
         for member, body in (('Request', named('name', mode='shared', timeout=5)),
                              ('Steal', named('name')), ('Release', V('(t)', (1,))),
-                             ('Abort', V('(t)', (1,))), ('Watch', V('(b)', (True,))),
+                             ('Abort', V('(t)', (1,))), ('Downgrade', V('(t)', (1,))),
+                             ('Watch', V('(b)', (True,))),
                              ('Inspect', V('(a{sv})', ({'limit': V('u', 5)},)))):
             self.check_cut(observer, PATH, LOCKS, member, body)
         self.check_cut(observer, ROOT, PROPERTIES, 'Get', V('(ss)', (ADMIN, 'Version')))

@@ -261,7 +261,7 @@ class Paths(BreakCase):
                              (self.raw_client(), other_path(self.bucket, 'app', 'snap')),
                              (self.raw_client(), other_path(self.bucket, uid=me))):
             for call, *arguments in ((client.request, 'x'), (client.steal, 'x'),
-                                     (client.release, 1), (client.abort, 1)):
+                                     (client.release, 1), (client.abort, 1), (client.downgrade, 1)):
                 self.assert_error('Security', call, *arguments, bucket=path)
         self.assertEqual(self.a.observable(), [])
 

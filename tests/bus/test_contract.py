@@ -240,7 +240,8 @@ class Clusters(BusTestCase):
         for bucket in ('cluster:', 'cluster:farm', 'cluster:' + 'x' * 247):
             for call, *args in ((client.request, 'a'), (client.steal, 'a'), (client.query,),
                                 (client.inspect,), (client.watch, True), (client.watch, False),
-                                (client.break_locks, 'a'), (client.release, 1), (client.abort, 1)):
+                                (client.break_locks, 'a'), (client.release, 1), (client.abort, 1),
+                                (client.downgrade, 1)):
                 with self.subTest(call.__name__, bucket=bucket):
                     self.assert_error('NotSupported', call, *args, bucket=bucket,
                                       mentions='cluster')

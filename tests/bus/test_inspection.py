@@ -15,7 +15,7 @@ from rawbus import method_call
 
 KEYS = {'id': 't', 'name': 's', 'mode': 's', 'state': 's', 'clientId': 's', 'token': 't', 'why': 's', 'for': 's',
         'age': 't', 'pid': 'u', 'process': 's', 'app': 's', 'uid': 'u', 'position': 'u',
-        'blockedBy': 'as', 'cursor': 't', 'key': 't'}
+        'blockedBy': 'as', 'cursor': 't', 'key': 't', 'slots': 'u'}
 
 
 @contextlib.contextmanager
@@ -94,7 +94,7 @@ class Entries(BusTestCase):
             'id': id_, 'name': 'x', 'mode': 'exclusive', 'state': 'held', 'clientId': self.a.name,
             'token': token, 'why': 'printing page 3 of 7 – Ä', 'for': '', 'pid': os.getpid(),
             'process': comm, 'app': '', 'uid': os.getuid(), 'position': 0, 'blockedBy': [],
-            'key': 0})
+            'key': 0, 'slots': 1})
 
     def test_a_waiting_request(self):
         self.a.request('x', self.bucket)
@@ -104,7 +104,32 @@ class Entries(BusTestCase):
         self.assertEqual(entry, {
             'id': id_, 'name': 'x', 'mode': 'shared', 'state': 'pending',
             'clientId': self.b.name, 'token': 0, 'why': 'reading', 'for': '', 'app': '', 'uid': os.getuid(),
-            'position': 1, 'blockedBy': [self.a.name], 'key': 0})
+            'position': 1, 'blockedBy': [self.a.name], 'key': 0, 'slots': 1})
+
+    def test_slots(self):
+        """What waits for a slot waits for the holders; a free slot is not waited for."""
+        first, _ = self.a.request('x', self.bucket, slots=2)
+        for client in (self.b, self.c):
+            client.request('x', self.bucket, slots=2)
+        seen = [(entry['state'], entry['slots'], entry['blockedBy']) for entry in self.inspect()]
+        self.assertEqual(seen, [('held', 2, []), ('held', 2, []),
+                                ('pending', 2, [self.a.name, self.b.name])])
+        self.b.close()
+        self.a.request('x', self.bucket, mode='shared')
+        self.a.request('x', self.bucket, slots=2)
+        self.a.release(first, self.bucket)
+        seen = [(entry['mode'], entry['slots'], entry['blockedBy']) for entry in self.inspect()]
+        self.assertEqual(seen, [('exclusive', 2, []), ('shared', 1, [self.c.name]),
+                                ('exclusive', 2, [self.a.name])])
+
+    def test_a_downgraded_lock(self):
+        id_, token = self.a.request('x', self.bucket, slots=2)
+        self.a.downgrade(id_, self.bucket)
+        entry, = self.inspect()
+        self.assertEqual([entry[key] for key in ('id', 'token', 'mode', 'slots', 'state')],
+                         [id_, token, 'shared', 1, 'held'])
+        self.assertEqual([line[:6] for line in self.a.resync()],
+                         [(self.bucket, id_, 0, 'x', 'shared', token)])
 
     def test_only_the_client_itself_sees_its_keys(self):
         self.a.request('x', self.bucket, key=7)

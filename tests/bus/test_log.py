@@ -29,6 +29,7 @@ def bad_calls():
         request('n' * 2000, {}),
         call('Release', GLib.Variant('(t)', (999,))),
         call('Abort', GLib.Variant('(t)', (999,))),
+        call('Downgrade', GLib.Variant('(t)', (999,))),
         call('Request', GLib.Variant('(t)', (999,))),
         call('Frobnicate'),
         call('Frobnicate', interface='org.example.Nothing'),

@@ -170,6 +170,7 @@ class Join(SessionCase):
         for client in (self.a, self.b):
             self.assert_error('Security', client.release, id_, self.public)
             self.assert_error('Security', client.abort, id_, self.public)
+            self.assert_error('Security', client.downgrade, id_, self.public)
         self.a.release(id_, self.name)
 
     def test_by_lock_socket(self):

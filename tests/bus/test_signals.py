@@ -124,6 +124,20 @@ class Watchers(SignalCase):
             self.b.request('x', self.bucket, key=7)
         self.assertEqual(len([line for line in self.received(self.c) if line[0] == 'Waiting']), 1)
 
+    def test_downgraded(self):
+        """To watchers of the bucket and of all, from the bucket's path; the owner gets the reply."""
+        of_all = self.client()
+        of_all.watch_all()
+        id_, _ = self.a.request('x', self.bucket)
+        self.a.downgrade(id_, self.bucket)
+        self.a.downgrade(id_, self.bucket)
+        for client in (self.a, self.c, of_all):
+            client.sync()
+        self.assertEqual(self.a.events, [])
+        for client in (self.c, of_all):
+            self.assertEqual([event[:3] for event in client.signals('Downgraded')],
+                             [('Downgraded', bucket_path(self.bucket), (id_,))])
+
     def test_off(self):
         self.c.watch(False, self.bucket)
         self.a.request('x', self.bucket)

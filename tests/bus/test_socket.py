@@ -191,7 +191,8 @@ class OneWayAtATime(SocketCase):
     CALLS = (('Request', 'y', {}), ('Request', '-reserved', {}), ('Steal', 'y', {}),
              ('Request', 'y', {'steal': True, 'ifAvailable': True}),
              ('Request', 'n' * 1025, {}), ('Steal', '-', {'mode': 'shared'}),
-             ('Release', 1, {}), ('Release', 99, {}), ('Abort', 2, {}), ('Abort', 99, {}))
+             ('Release', 1, {}), ('Release', 99, {}), ('Abort', 2, {}), ('Abort', 99, {}),
+             ('Downgrade', 1, {}), ('Downgrade', 99, {}))
 
     def setUp(self):
         super().setUp()
@@ -411,6 +412,27 @@ class Operations(SocketCase):
         self.sock.answer(serial)
         self.assertEqual(len(self.sock.log), at + 1)
         self.assertEqual(self.other.query(self.bucket), ([('a', 'exclusive', self.raw.name)], []))
+
+    def test_slots_and_downgrade(self):
+        (first, token), (second, _) = [self.sock.request('x', self.bucket, slots=2) for _ in range(2)]
+        self.assertEqual(self.sock.request('x', self.bucket, slots=2, ifAvailable=True), (0, 0))
+        reader, _ = self.other.request('x', self.bucket, mode='shared')
+        self.assert_error('InvalidState', self.sock.downgrade, first)
+        self.sock.release(second)
+        self.sock.downgrade(first)
+        self.other.wait_granted(reader)
+        # The second has no answer, and changes nothing.
+        self.sock.send(packets.with_key(packets.DOWNGRADE, 0, first, packets.NO_ANSWER))
+        self.sock.sync()
+        self.assertEqual(self.sock.events, [])
+        self.assertEqual(self.sock.request('x', self.bucket, mode='shared', key=first), (first, token))
+        self.refused('InvalidArgs', 'x', key=first)
+        self.assertEqual(sorted(line[4] for line in self.raw.resync()), ['shared'])
+        self.refused('InvalidArgs', 'y', mode='shared', slots=1)
+        self.assert_error('NotHeld', self.sock.downgrade, second)
+        # 0: it is not given.
+        self.assertNotEqual(self.sock.request('y', self.bucket, slots=0)[1], 0)
+        self.assertEqual(self.sock.request('y', self.bucket, slots=1, ifAvailable=True), (0, 0))
 
     def test_invalid_args(self):
         self.refused('InvalidArgs', 'x', ifAvailable=True, timeout=1)

@@ -22,16 +22,18 @@ def changed(data, offset, new):
     return data[:offset] + new + data[offset + len(new):]
 
 
-def request(key=9, mode=0, options=0, reserved=0, bucket=b'bucket', name=b'name', why=b'why', lengths=None,
+def request(key=9, mode=0, options=0, slots=0, bucket=b'bucket', name=b'name', why=b'why', lengths=None,
             flags=0):
     fields = struct.pack('=QIBBHHHI', key, 0, mode, options,
-                         *(lengths or (len(bucket), len(name), len(why))), reserved)
+                         *(lengths or (len(bucket), len(name), len(why))), slots)
     return packets.message(packets.REQUEST, 1, fields + bucket + name + why, flags)
 
 
-RELEASE, ABORT = [packets.with_key(kind, 1, 9) for kind in (packets.RELEASE, packets.ABORT)]
+RELEASE, ABORT, DOWNGRADE = [packets.with_key(kind, 1, 9)
+                             for kind in (packets.RELEASE, packets.ABORT, packets.DOWNGRADE)]
 SYNC, END = [packets.message(kind, 1) for kind in (packets.SYNC, packets.END)]
-EACH = {'REQUEST': request(), 'RELEASE': RELEASE, 'ABORT': ABORT, 'SYNC': SYNC, 'END': END}
+EACH = {'REQUEST': request(), 'RELEASE': RELEASE, 'ABORT': ABORT, 'DOWNGRADE': DOWNGRADE, 'SYNC': SYNC,
+        'END': END}
 
 
 def sizes():
@@ -49,7 +51,7 @@ def sizes():
             yield f'{name} with the size {wrong}', changed(data, 4, struct.pack('=I', wrong)) + SYNC
         yield f'{name} with 8 bytes more', \
             changed(data, 4, struct.pack('=I', size + 8)) + bytes(8)
-    for name, minimum in (('REQUEST', 40), ('RELEASE', 24), ('ABORT', 24)):
+    for name, minimum in (('REQUEST', 40), ('RELEASE', 24), ('ABORT', 24), ('DOWNGRADE', 24)):
         yield f'{name} smaller than its fixed part', \
             changed(EACH[name][:minimum - 8], 4, struct.pack('=I', minimum - 8))
     yield 'REQUEST with longer lengths', request(lengths=(6, 4, 5))
@@ -61,25 +63,23 @@ def sizes():
 
 
 def kinds_and_flags():
-    for kind in (0, 1, 7, 64, 128, 256 + packets.SYNC, 65535, packets.ANSWER, packets.GRANTED,
+    for kind in (0, 1, 8, 64, 128, 256 + packets.SYNC, 65535, packets.ANSWER, packets.GRANTED,
                  packets.ENDED, packets.LIVE, packets.CLOSED):
         yield f'kind {kind}', changed(SYNC, 0, struct.pack('=H', kind))
     for name, data in EACH.items():
         for flags in (1, 2, 3, 256, 0x8001, 0xffff):
-            if flags != packets.NO_ANSWER or name not in ('RELEASE', 'ABORT'):
+            if flags != packets.NO_ANSWER or name not in ('RELEASE', 'ABORT', 'DOWNGRADE'):
                 yield f'{name} with flags {flags}', changed(data, 2, struct.pack('=H', flags))
 
 
 def reserved():
-    for bit in (0, 8, 31):
-        yield f'REQUEST with reserved bit {bit}', request(reserved=1 << bit)
     data = request(bucket=b'', name=b'n', why=b'')
     for offset in range(len(data) - 7, len(data)):
         yield f'REQUEST with padding at {offset}', changed(data, offset, b'\1')
 
 
 def numbers():
-    for name in ('REQUEST', 'RELEASE', 'ABORT'):
+    for name in ('REQUEST', 'RELEASE', 'ABORT', 'DOWNGRADE'):
         yield f'{name} with key 0', changed(EACH[name], 16, bytes(8))
     for mode in (2, 3, 255):
         yield f'mode {mode}', request(mode=mode)

@@ -41,6 +41,9 @@ class Kept(StateCase):
         a.release(a.request('gone', bucket)[0], bucket)
         d.abort(d.request('printer', other)[0], other)
         d.request('printer', other, ifAvailable=True)
+        for client in (a, b, c):
+            client.request('counting', bucket, slots=2, key=9)
+        d.downgrade(d.request('downgraded', bucket, slots=3)[0], bucket)
         return [a, b, c, d]
 
     def test_everything_is_restored(self):
@@ -95,6 +98,26 @@ class Kept(StateCase):
         for client in clients[:3]:
             client.release(client.resync()[0][2 if isinstance(client, SocketClient) else 1])
         process.wait_for(lambda: process.granted(waiting[0]), what='Granted')
+
+    def test_counting_locks_and_downgrades_go_on(self):
+        self.start()
+        a, b, c = [self.raw_client() for _ in range(3)]
+        ids = [client.request('x', slots=2, key=1)[0] for client in (a, b, c)]
+        shared, token = c.request('y', key=2)
+        c.downgrade(shared)
+        self.restart()
+        self.assertEqual(a.request('x', slots=2, ifAvailable=True), (0, 0))
+        self.assert_error('InvalidArgs', a.request, 'x', slots=3, key=1)
+        self.assert_error('InvalidState', a.downgrade, ids[0])
+        self.assertEqual(c.request('y', mode='shared', key=2), (shared, token))
+        self.assertNotEqual(a.request('y', mode='shared')[1], 0)
+        b.release(ids[1])
+        c.wait_granted(ids[2])
+        a.release(ids[0])
+        c.downgrade(ids[2])
+        self.restart()
+        self.assertNotEqual(b.request('x', mode='shared')[1], 0)
+        self.assertEqual([entry['slots'] for entry in b.inspect(name='x')[0]], [1, 1])
 
     def test_ages_go_on(self):
         self.start()

@@ -33,11 +33,8 @@ static const Word closed_words[] = {
 };
 
 static const Word kind_words[] = {
-    {"REQUEST", PACKET_REQUEST},
-    {"RELEASE", PACKET_RELEASE},
-    {"ABORT", PACKET_ABORT},
-    {"SYNC", PACKET_SYNC},
-    {NULL, 0},
+    {"REQUEST", PACKET_REQUEST}, {"RELEASE", PACKET_RELEASE},     {"ABORT", PACKET_ABORT},
+    {"SYNC", PACKET_SYNC},       {"DOWNGRADE", PACKET_DOWNGRADE}, {NULL, 0},
 };
 
 static guint64
@@ -233,6 +230,8 @@ describe_request(Script *s, const PacketRequest *request, GString *words)
         g_string_append(words, " steal");
     if (request->options & PACKET_OPTION_SIGNAL)
         g_string_append(words, " signal");
+    if (request->slots != 0)
+        g_string_append_printf(words, " slots %u", request->slots);
     if (request->timeout_ms != 0)
         g_string_append_printf(words, " timeout %u", request->timeout_ms);
     texts = g_strndup(request->text + request->bucket_length + request->name_length,
@@ -249,7 +248,8 @@ describe_request(Script *s, const PacketRequest *request, GString *words)
 static char *
 describe(Script *s, const PacketHead *head)
 {
-    const gboolean has_key = head->kind == PACKET_RELEASE || head->kind == PACKET_ABORT;
+    const gboolean has_key = head->kind == PACKET_RELEASE || head->kind == PACKET_ABORT ||
+                             head->kind == PACKET_DOWNGRADE;
     GString *words = g_string_new(NULL);
 
     for (const Word *kind = kind_words; kind->word != NULL; kind++)

@@ -31,7 +31,7 @@ Groups=nogroup
     def methods(self, client, bucket):
         return ((client.request, 'x', bucket), (client.steal, 'x', bucket), (client.query, bucket),
                 (client.inspect, bucket), (client.watch, True, bucket), (client.break_locks, 'x', bucket),
-                (client.release, 1, bucket), (client.abort, 1, bucket))
+                (client.release, 1, bucket), (client.downgrade, 1, bucket), (client.abort, 1, bucket))
 
     def test_not_configured(self):
         self.start()
@@ -45,9 +45,10 @@ Groups=nogroup
         gateway = self.start_gateway()
         self.start()
         root, nobody = self.client(), self.other_uid_client(NOBODY)
-        for method, *args in self.methods(nobody, 'cluster:roots')[:-2]:
+        for method, *args in self.methods(nobody, 'cluster:roots')[:-3]:
             self.assert_error('Security', method, *args, mentions='this bucket')
         self.assert_error('NotHeld', nobody.release, 1, 'cluster:roots')
+        self.assert_error('NotHeld', nobody.downgrade, 1, 'cluster:roots')
         self.assertFalse(nobody.abort(1, 'cluster:roots'))
         self.assertEqual(root.request('x', 'cluster:roots')[1], 0)
         self.assertEqual(nobody.request('x', BUCKET)[1], 0)

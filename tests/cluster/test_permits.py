@@ -43,6 +43,22 @@ class Permits(ClusterCase):
         gateway.sync()
         self.assertEqual(gateway.last['x'], demand)
 
+    def test_downgrade(self):
+        """The permit stays exclusive, so no packet is sent; and counting locks are refused."""
+        gateway, client, id_, demand = self.hold()
+        reader, _ = client.request('x', BUCKET, mode='shared')
+        writer, _ = client.request('x', BUCKET)
+        client.downgrade(id_, BUCKET)
+        client.wait_granted(reader)
+        self.assertEqual([mode for _, mode, _ in client.query(BUCKET)[0]], ['shared', 'shared'])
+        self.assert_error('NotSupported', client.request, 'x', BUCKET, slots=2, mentions='counting')
+        self.assert_error('NotSupported', client.request, 'y', BUCKET, slots=2, mentions='counting')
+        for each in (id_, reader):
+            client.release(each, BUCKET)
+        client.wait_granted(writer)
+        gateway.sync()
+        self.assertEqual(gateway.last['x'], demand)
+
     def test_tokens_are_used_up(self):
         """While others hold the lock, the gateway is asked for more."""
         gateway = self.start_gateway()

@@ -61,6 +61,7 @@ static const struct {
 #define OWN_FROM      96  /* bytes that choose a type: from here on the correct one */
 #define OF_CLIENT     5   /* in `inspect_keys` from here on: of Break, too */
 #define OF_CLIENT_MIN 224 /* bytes that choose a key: from here on one of these two */
+#define OF_SLOTS      223 /* likewise, the option with this name */
 
 typedef struct {
     const uint8_t *at;
@@ -81,11 +82,11 @@ typedef struct {
 } KeyType;
 
 static const KeyType lock_keys[] = {
-    {"mode", "s"},    {"ifAvailable", "b"}, {"steal", "b"}, {"signal", "b"},
-    {"timeout", "u"}, {"why", "s"},         {"key", "t"},   {"for", "s"},
+    {"mode", "s"}, {"ifAvailable", "b"}, {"steal", "b"}, {"signal", "b"}, {"timeout", "u"},
+    {"why", "s"},  {"key", "t"},         {"for", "s"},   {"slots", "u"},
 };
-
-/* The keys before "for", which has a number of its own: so the inputs mean what they did. */
+/* The keys before "for" and "slots", which have numbers of their own: so the inputs mean what they
+ * did. */
 #define N_FIRST_KEYS 7
 #define OF_FOR       15
 
@@ -147,6 +148,8 @@ take_key(Input *input)
 
     if (choice >= OF_CLIENT_MIN)
         return g_strdup(inspect_keys[OF_CLIENT + choice % 2].key);
+    if (choice == OF_SLOTS)
+        return g_strdup(lock_keys[N_FIRST_KEYS + 1].key);
     choice %= 16;
     if (choice == OF_FOR)
         return g_strdup(lock_keys[N_FIRST_KEYS].key);
@@ -382,9 +385,12 @@ expect_lock(const GArray *entries, Member member)
 
     if (!g_str_equal(mode, "exclusive") && !g_str_equal(mode, "shared"))
         return refused("mode");
+    if (find_entry(entries, "slots") != NULL && get_number(entries, "slots") == 0)
+        return refused("slots");
     if (member == STEAL && find_entry(entries, "steal") != NULL &&
         get_number(entries, "steal") == 0)
         return refused("steal");
+    expected.options.slots = (guint32)get_number(entries, "slots");
     expected.options.mode = g_str_equal(mode, "shared") ? LOCK_MODE_SHARED : LOCK_MODE_EXCLUSIVE;
     expected.options.if_available = get_number(entries, "ifAvailable") != 0;
     expected.options.steal = member == STEAL || get_number(entries, "steal") != 0;
@@ -531,6 +537,7 @@ static void
 check_options(const LockOptions *options, const LockOptions *expected)
 {
     g_assert_cmpint(options->mode, ==, expected->mode);
+    g_assert_cmpuint(options->slots, ==, expected->slots);
     g_assert_cmpint(options->if_available, ==, expected->if_available);
     g_assert_cmpint(options->steal, ==, expected->steal);
     g_assert_cmpint(options->signal, ==, expected->signal);

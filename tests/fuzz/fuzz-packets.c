@@ -25,7 +25,7 @@ copy_request(GByteArray *bytes, const PacketRequest *request)
             : NULL;
 
     packet_write_request(bytes, request->head.serial, request->key, request->timeout_ms,
-                         (LockMode)request->mode, request->options, bucket, name,
+                         (LockMode)request->mode, request->options, request->slots, bucket, name,
                          why_length > 0 ? why : NULL, command);
 }
 
@@ -39,6 +39,7 @@ copy_from_client(GByteArray *bytes, const PacketHead *message)
         break;
     case PACKET_RELEASE:
     case PACKET_ABORT:
+    case PACKET_DOWNGRADE:
         packet_write_key(bytes, message->kind, message->flags, message->serial,
                          ((const PacketKey *)message)->key);
         break;

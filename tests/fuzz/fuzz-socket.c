@@ -76,17 +76,20 @@ add_request(Run *play)
     const char *bucket = take_text(play), *name = take_text(play);
 
     packet_write_request(play->packet, ++play->party->serial, key, chosen & 16 ? 1000000 : 0,
-                         chosen & 8 ? LOCK_MODE_SHARED : LOCK_MODE_EXCLUSIVE, chosen & 7, bucket,
-                         name, take_text(play), chosen & 32 ? name : NULL);
+                         chosen & 8 ? LOCK_MODE_SHARED : LOCK_MODE_EXCLUSIVE, chosen & 7,
+                         chosen >> 5, bucket, name, take_text(play), chosen & 32 ? name : NULL);
 }
 
 static void
-add_release_or_abort(Run *play)
+add_call_with_key(Run *play)
 {
     const guint chosen = take_byte(play);
+    const PacketKind kind = chosen & 128  ? PACKET_ABORT
+                            : chosen & 32 ? PACKET_DOWNGRADE
+                                          : PACKET_RELEASE;
 
-    packet_write_key(play->packet, chosen & 128 ? PACKET_ABORT : PACKET_RELEASE,
-                     chosen & 64 ? PACKET_FLAG_NO_ANSWER : 0, ++play->party->serial, chosen & 63);
+    packet_write_key(play->packet, kind, chosen & 64 ? PACKET_FLAG_NO_ANSWER : 0,
+                     ++play->party->serial, chosen & 31);
 }
 
 static void
@@ -224,7 +227,10 @@ lock_by_bus(Run *play)
     GVariantDict options;
 
     if (chosen & 1) {
-        call(play, path, BUS_LOCKS_INTERFACE, chosen & 2 ? "Release" : "Abort",
+        call(play, path, BUS_LOCKS_INTERFACE,
+             chosen & 2    ? "Release"
+             : chosen & 16 ? "Downgrade"
+                           : "Abort",
              g_variant_new("(t)", (guint64)number));
         return;
     }
@@ -233,6 +239,8 @@ lock_by_bus(Run *play)
         g_variant_dict_insert(&options, BUS_OPTION_KEY, "t", (guint64)number);
     if (chosen & 4)
         g_variant_dict_insert(&options, BUS_OPTION_STEAL, "b", TRUE);
+    if (chosen & 32)
+        g_variant_dict_insert(&options, BUS_OPTION_SLOTS, "u", 2u);
     call(play, path, BUS_LOCKS_INTERFACE, "Request",
          g_variant_new("(s@a{sv})", chosen & 8 ? "x" : "y", g_variant_dict_end(&options)));
 }
@@ -262,9 +270,9 @@ leave_or_come_back(Run *play)
 }
 
 static void (*const steps[])(Run *play) = {
-    add_bytes,         add_request,        add_release_or_abort, add_sync,    add_end,
-    spoil_byte,        cut_packet,         repeat_packet,        send_packet, serve,
-    send_packet_often, open_socket,        look_by_bus,          lock_by_bus, close_socket,
+    add_bytes,         add_request,        add_call_with_key, add_sync,    add_end,
+    spoil_byte,        cut_packet,         repeat_packet,     send_packet, serve,
+    send_packet_often, open_socket,        look_by_bus,       lock_by_bus, close_socket,
     be_deaf,           leave_or_come_back,
 };
 

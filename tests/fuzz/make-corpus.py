@@ -45,6 +45,8 @@ def packet_inputs():
     yield 'service', b''.join(service)
     for number, data in enumerate(client + service):
         yield f'message-{number}', data
+    yield 'counting', packets.request(1, 1, 'b', 'x', slots=2) + by_key(packets.DOWNGRADE, 1) + by_key(
+        packets.DOWNGRADE, 1, flags=packets.NO_ANSWER)
     yield 'long', packets.request(
         1, 2 ** 64 - 1, 'b' * 255, 'n' * 1024, options=packets.SIGNAL, why='w' * 256,
         command='f' * 256)

@@ -166,6 +166,9 @@ update_from_answer(Party *party, const Awaited *call, const PacketAnswer *answer
         g_assert_true(get_state(party, call->key) == PACKET_STATE_WAITS ||
                       is_in_doubt(party, call->key, 0));
         set_state(party, call->key, PACKET_STATE_NONE);
+    } else if (call->kind == PACKET_DOWNGRADE && answer->error == PACKET_ERROR_NONE) {
+        g_assert_true(get_state(party, call->key) == PACKET_STATE_HELD ||
+                      is_in_doubt(party, call->key, 0));
     } else if (call->kind == PACKET_END) {
         g_hash_table_remove_all(party->live);
     }

@@ -226,7 +226,8 @@ test_pair(void)
                       "OpenSocket", g_variant_new_parsed("({'version': <@u 2>},)"));
     socket_world_serve(&world);
 
-    packet_write_request(request, 1, 1, 0, LOCK_MODE_EXCLUSIVE, 0, "default", "name", NULL, NULL);
+    packet_write_request(request, 1, 1, 0, LOCK_MODE_EXCLUSIVE, 0, 0, "default", "name", NULL,
+                         NULL);
     record_packet(&world, request);
     add_files(entered, "REQUEST");
     packet_write_key(release, PACKET_RELEASE, 0, 2, 1);

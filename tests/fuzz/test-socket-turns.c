@@ -87,10 +87,11 @@ write_message(GByteArray *bytes, PacketKind kind)
 {
     switch (kind) {
     case PACKET_REQUEST:
-        packet_write_request(bytes, 1, 1, 0, LOCK_MODE_EXCLUSIVE, 0, "b", "x", NULL, NULL);
+        packet_write_request(bytes, 1, 1, 0, LOCK_MODE_EXCLUSIVE, 0, 0, "b", "x", NULL, NULL);
         return TRUE;
     case PACKET_RELEASE:
     case PACKET_ABORT:
+    case PACKET_DOWNGRADE:
         packet_write_key(bytes, kind, PACKET_FLAG_NO_ANSWER, 0, 1);
         return TRUE;
     case PACKET_SYNC:
@@ -418,7 +419,7 @@ test_long_messages(void)
     for (guint i = 0; i < SENDERS_MAX; i++) {
         Sender *sender = add_sender();
 
-        packet_write_request(sender->packet, 1, 1, 0, LOCK_MODE_EXCLUSIVE, 0, "b", name, name,
+        packet_write_request(sender->packet, 1, 1, 0, LOCK_MODE_EXCLUSIVE, 0, 0, "b", name, name,
                              NULL);
         sender->n_messages = 1;
     }

@@ -18,7 +18,7 @@ ADMIN = 'org.w3.WebLocks.Service'
 PROPERTIES = 'org.freedesktop.DBus.Properties'
 
 OPTION_TYPES = {'mode': 's', 'ifAvailable': 'b', 'steal': 'b', 'signal': 'b', 'timeout': 'u',
-                'why': 's', 'for': 's', 'key': 't'}
+                'why': 's', 'for': 's', 'key': 't', 'slots': 'u'}
 FILTER_TYPES = {'name': 's', 'prefix': 's', 'state': 's', 'clientId': 's', 'id': 't', 'after': 't',
                 'limit': 'u'}
 BREAK_TYPES = {'clientId': 's', 'id': 't'}
@@ -115,6 +115,9 @@ class LockCalls:
 
     def abort(self, id_, bucket='default'):
         return self.locks(bucket, 'Abort', Body('(t)', (id_,)))[0]
+
+    def downgrade(self, id_, bucket='default'):
+        self.locks(bucket, 'Downgrade', Body('(t)', (id_,)))
 
     def query(self, bucket='default'):
         """(held, pending), each a list of (name, mode, clientId)."""

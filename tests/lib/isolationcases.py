@@ -135,7 +135,7 @@ class Player:
     def step(self):
         client = self.rng.choice(self.clients)
         act = self.rng.choice([self.request] * 4 + [self.release] * 4 + [
-            self.steal, self.abort, self.query, self.inspect, self.watch, self.buckets,
+            self.steal, self.abort, self.downgrade, self.query, self.inspect, self.watch, self.buckets,
             self.resync, self.introspect, self.get_limits, self.nonsense])
         try:
             seen = act(client)
@@ -162,7 +162,7 @@ class Player:
                 each.by_socket.clear()
 
     def event(self, event):
-        if event.signal == 'Missed':
+        if event.signal in ('Missed', 'Downgraded'):
             return event.signal, event.path, event.args
         id_, name, mode, client, *last = event.args
         # For a client with a socket, the test has the keys instead.
@@ -186,6 +186,9 @@ class Player:
 
     def abort(self, client):
         return client.abort(self.rng.randrange(1, 40), self.bucket())
+
+    def downgrade(self, client):
+        return client.downgrade(self.rng.randrange(1, 40), self.bucket())
 
     def query(self, client):
         return [[(name, mode, self.role_of(name_of_client)) for name, mode, name_of_client in part]
@@ -346,7 +349,7 @@ class Guesses(TwoPrincipals):
 
     def check(self, client):
         held, waiting = 1, 2
-        for member in ('Release', 'Abort'):
+        for member in ('Release', 'Abort', 'Downgrade'):
             for id_ in (held, waiting):
                 self.assert_same(client, member, GLib.Variant('(t)', (id_,)),
                                  GLib.Variant('(t)', (10 ** 6,)))
@@ -355,7 +358,7 @@ class Guesses(TwoPrincipals):
     def check_socket(self, client):
         """Keys of others, and ids, on a lock socket."""
         sock = self.lock_socket(client)
-        for kind in (packets.RELEASE, packets.ABORT):
+        for kind in (packets.RELEASE, packets.ABORT, packets.DOWNGRADE):
             answers = set()
             for key in (7, 8, 9, 1, 2, 10 ** 6):
                 data, serial = sock.encode(kind, key)
@@ -516,13 +519,13 @@ class Sessions(TwoPrincipals):
     def play_member(self):
         client, bucket = self.rng.choice(self.members), self.rng.choice(self.names)
         name = self.rng.choice(self.NAMES)
-        act = self.rng.choice(['request'] * 3 + ['steal', 'release', 'release', 'abort', 'look'])
+        act = self.rng.choice(['request'] * 3 + ['steal', 'release', 'release', 'abort', 'downgrade', 'look'])
         if act == 'request':
             self.attempt(client.request, name, bucket, mode=self.rng.choice(MODES),
                          ifAvailable=self.rng.random() < 0.2)
         elif act == 'steal':
             self.attempt(client.steal, name, bucket)
-        elif act in ('release', 'abort'):
+        elif act in ('release', 'abort', 'downgrade'):
             live = client.resync()
             if live:
                 of_bucket, id_, key, *_ = self.rng.choice(live)

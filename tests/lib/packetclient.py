@@ -16,6 +16,8 @@ import time
 VERSION = 2
 REQUEST, RELEASE, ABORT, SYNC, END = range(2, 7)
 ANSWER, GRANTED, ENDED, LIVE, CLOSED, WANTED = range(65, 71)
+REQUEST, RELEASE, ABORT, SYNC, END, DOWNGRADE = range(2, 8)
+ANSWER, GRANTED, ENDED, LIVE, CLOSED = range(65, 70)
 NO_ANSWER = 1
 IF_AVAILABLE, STEAL, SIGNAL = 1, 2, 4
 NONE, WAITS, HELD = range(3)
@@ -60,18 +62,19 @@ def message(kind, serial=0, fields=b'', flags=0):
     return struct.pack('=HHIQ', kind, flags, size, serial) + fields + bytes(-len(fields) % 8)
 
 
-def request(serial, key, bucket, name, mode='exclusive', options=0, timeout=0, why='', command=''):
+def request(serial, key, bucket, name, mode='exclusive', options=0, timeout=0, why='', command='',
+            slots=0):
     """`command` is the option `for`."""
     bucket, name, why = bucket.encode(), name.encode(), why.encode()
     if command:
         why += b'\0' + command.encode()
     return message(REQUEST, serial, struct.pack('=QIBBHHHI', key, timeout, MODES.index(mode), options,
-                                                len(bucket), len(name), len(why), 0)
+                                                len(bucket), len(name), len(why), slots)
                    + bucket + name + why)
 
 
 def with_key(kind, serial, key, flags=0):
-    """RELEASE or ABORT."""
+    """RELEASE, ABORT or DOWNGRADE."""
     return message(kind, serial, struct.pack('=Q', key), flags)
 
 
@@ -286,7 +289,7 @@ class LockSocket:
         return self.serial
 
     def encode_request(self, name, bucket='default', key=None, mode='exclusive', timeout=0, why='',
-                       **options):
+                       slots=0, **options):
         """Returns (bytes, serial, key); options are ifAvailable, steal, signal and `for`."""
         command = options.pop('for', '')
         if key is None:
@@ -295,7 +298,8 @@ class LockSocket:
         bits = sum({'ifAvailable': IF_AVAILABLE, 'steal': STEAL, 'signal': SIGNAL}[option]
                    for option, is_set in options.items() if is_set)
         serial = self.next_serial()
-        return request(serial, key, bucket, name, mode, bits, timeout, why, command), serial, key
+        return (request(serial, key, bucket, name, mode, bits, timeout, why, command, slots), serial,
+                key)
 
     def encode(self, kind, key=None):
         """Returns (bytes, serial) of any other call."""
@@ -344,6 +348,9 @@ class LockSocket:
 
     def abort(self, key):
         return self.call(ABORT, key).aborted
+
+    def downgrade(self, key):
+        self.call(DOWNGRADE, key)
 
     def sync(self):
         self.call(SYNC)

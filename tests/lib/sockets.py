@@ -139,6 +139,9 @@ class SocketClient(LockCalls):
     def abort(self, id_, bucket=None):
         return self.socket.abort(id_)
 
+    def downgrade(self, id_, bucket=None):
+        self.socket.downgrade(id_)
+
     def pump(self, timeout=0.0):
         """Reads from bus and socket."""
         poll = select.poll()

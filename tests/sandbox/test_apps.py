@@ -44,7 +44,7 @@ class Apart(SandboxCase):
         # For an id of another principal the reply is the same as for an unused id.
         foreign = one.call('request', 'more', first)[0]
         for client in (two, host):
-            for member in ('release', 'abort'):
+            for member in ('release', 'abort', 'downgrade'):
                 self.assertEqual(self.answer(client, member, foreign, first),
                                  self.answer(client, member, 1 << 40, first))
         for client in (one, two, host):

@@ -73,6 +73,10 @@ FAULTS = [
     # Holders that don't read are sent each change of who waits for their locks.
     ('wanted-unread', 'bus/test_wanted.py', ['Floods'], 'Floods.test_a_socket_that_is_not_read'),
     ('wanted-unacknowledged', 'bus/test_wanted.py', ['Floods'], 'Floods.test_a_stopped_process'),
+    # A downgrade is not stored, or its signal is sent to the client itself.
+    ('downgrade-not-persisted', 'bus/test_state.py', ['Kept.test_counting_locks_and_downgrades_go_on'],
+     'Kept.test_counting_locks_and_downgrades_go_on'),
+    ('downgraded-unwatched', 'bus/test_signals.py', ['Watchers.test_downgraded'], 'does not watch'),
     # The service exits when idle with unread calls.
     ('exit-without-drain', 'bus/test_lifecycle.py', ['IdleExitRace'],
      'IdleExitRace.test_no_call_is_lost'),

@@ -9,7 +9,7 @@ import time
 
 from calls import bucket_path
 from packetclient import Granted, LockError
-from spec_runner import SpecEvent
+from spec_runner import SpecEvent, downgraded
 
 
 class BusDriver:
@@ -51,6 +51,9 @@ class BusDriver:
     def abort(self, letter, id_, bucket):
         return self.clients[letter].abort(id_, bucket)
 
+    def downgrade(self, letter, id_, bucket):
+        return self.clients[letter].downgrade(id_, bucket)
+
     def break_locks(self, letter, bucket, name):
         return self.clients[letter].break_locks(name, bucket)
 
@@ -78,8 +81,11 @@ class BusDriver:
         if not events:
             return None
         event = events.pop(0)
+        bucket = self.buckets.get(event.path, event.path)
+        if event.signal == 'Downgraded':
+            return SpecEvent('downgraded', event.id, bucket, None, None, None, None, event.at)
         id_, name, mode, client, *detail = event.args
-        return SpecEvent(event.signal.lower(), id_, self.buckets.get(event.path, event.path), name, mode,
+        return SpecEvent(event.signal.lower(), id_, bucket, name, mode,
                          self.letters.get(client, '?'), detail[0] if detail else None, event.at)
 
 
@@ -89,7 +95,7 @@ class SocketDriver(BusDriver):
     # Keys of requests without a key in the case, distinct from those in cases.
     keys = itertools.count(1_000_000)
     # Packets have no message: the words that cases check.
-    MESSAGES = {'InvalidArgs': 'timeout, key, name or why', 'NotSupported': 'name, steal or signal'}
+    MESSAGES = {'InvalidArgs': 'timeout, slots, key, name or why', 'NotSupported': 'name, steal or signal'}
 
     def __init__(self, test):
         super().__init__(test)
@@ -99,9 +105,9 @@ class SocketDriver(BusDriver):
     @staticmethod
     def get_skip_reason(case):
         for step in case.steps:
-            if step.verb in ('release', 'abort'):
+            if step.verb in ('release', 'abort', 'downgrade'):
                 if step.bucket is not None:
-                    return 'RELEASE and ABORT name no bucket'
+                    return 'RELEASE, ABORT and DOWNGRADE name no bucket'
                 if step.label == '0':
                     return 'key 0 is malformed'
             if step.verb == 'watch':
@@ -148,6 +154,10 @@ class SocketDriver(BusDriver):
 
     def abort(self, letter, id_, bucket):
         return self._call_with_key(letter, self.sockets[letter].abort, id_)
+
+    def downgrade(self, letter, id_, bucket):
+        self._call(self.sockets[letter].downgrade, id_)
+        self.wanted[letter, id_] = downgraded(self.wanted[letter, id_])
 
     def settle(self):
         """Everything that the bus has sent to the service, such as disconnects, comes before the

@@ -9,8 +9,8 @@ import re
 import shlex
 
 FLAGS = ('ifAvailable', 'steal', 'signal')
-VERBS = ('request', 'steal', 'release', 'break', 'abort', 'query', 'die', 'back', 'granted',
-         'released', 'waiting', 'watch')
+VERBS = ('request', 'steal', 'release', 'break', 'abort', 'downgrade', 'query', 'die', 'back', 'granted',
+         'released', 'waiting', 'downgraded', 'watch')
 WITHOUT_LABEL = ('request', 'steal', 'query', 'watch', 'die', 'back')
 
 
@@ -64,7 +64,7 @@ def _parse_wanted(words):
             wanted.options['mode'] = word
         elif word in FLAGS:
             wanted.options[word] = True
-        elif word in ('timeout', 'key'):
+        elif word in ('timeout', 'key', 'slots'):
             wanted.options[word] = int(words.pop(0))
         elif word in ('mode', 'why', 'for'):
             wanted.options[word] = _unescape(words.pop(0))

@@ -3,20 +3,27 @@
 
 """Runs a case on a driver, and reports the line with the first difference.
 
-A driver has the methods join, die, request, release, abort, break_locks, query, watch, settle, await_
-and take_event, and raises DBusError or LockError for an error of a call. It takes labels of agents,
+A driver has the methods join, die, request, release, abort, downgrade, break_locks, query, watch, settle,
+await_ and take_event, and raises DBusError or LockError for an error of a call. It takes labels of agents,
 and ids as returned by its requests.
 """
 
 import collections
+import dataclasses
 import itertools
 import time
 
 from calls import DBusError
 from packetclient import LockError
 
-# `kind` is granted, released or waiting; `detail` the token or the reason; `at` the monotonic time.
+# `kind` is granted, released, waiting or downgraded, which has only the id; `detail` the token or the reason;
+# `at` the monotonic time.
 SpecEvent = collections.namedtuple('SpecEvent', 'kind id bucket name mode agent detail at')
+
+
+def downgraded(wanted):
+    return dataclasses.replace(wanted, options={
+        **{key: value for key, value in wanted.options.items() if key != 'slots'}, 'mode': 'shared'})
 
 
 class Late(Exception):
@@ -79,7 +86,7 @@ class Run:
         if step.agent not in self.connected:
             self.driver.join(step.agent)
             self.connected.add(step.agent)
-        if step.verb in ('granted', 'released', 'waiting'):
+        if step.verb in ('granted', 'released', 'waiting', 'downgraded'):
             self._run_event()
             return
         self._check_no_events()
@@ -135,6 +142,13 @@ class Run:
         if aborted:
             self._end(lambda one: one.id == id_)
 
+    def _run_downgrade(self):
+        """Afterwards it is a shared lock, in events too."""
+        self._call(self.driver.downgrade, *self._find())
+        if not self.step.outcome:
+            one = self.labelled[self.step.label]
+            one.wanted = downgraded(one.wanted)
+
     def _run_break(self):
         count = self._call(self.driver.break_locks, self.step.bucket or 'default', self.step.label)
         self._check(count is None or self.step.outcome == [str(count)], count)
@@ -176,6 +190,9 @@ class Run:
             self.driver.await_(step.agent)
         event = self.driver.take_event(step.agent)
         self._check(event is not None, 'no event')
+        if step.verb == 'downgraded':
+            self._check(event[:3] == (step.verb, one.id, one.wanted.bucket), event)
+            return
         self._check(event[:6] == (step.verb, one.id, one.wanted.bucket, one.wanted.name,
                                   one.wanted.mode, one.agent), event)
         if step.verb == 'waiting':
