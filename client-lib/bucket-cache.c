@@ -18,8 +18,9 @@ typedef struct {
     guint page; /* the last one that it was in */
     gboolean is_held;
     gboolean has_ended;
-    LockGrant grant; /* if it is held */
-    ShownList *list; /* that it is in; NULL: none yet */
+    gboolean is_downgraded; /* and the info does not have that yet */
+    LockGrant grant;        /* if it is held */
+    ShownList *list;        /* that it is in; NULL: none yet */
     gboolean is_changed;
 } Entry;
 
@@ -250,7 +251,8 @@ bucket_cache_signal(BucketCache *self, const char *member, GVariant *body)
     const gboolean is_released = g_str_equal(member, "Released");
     const char *type = is_granted ? "(tssst)" : is_released ? "(tssss)" : "(tsss)";
 
-    if (g_str_equal(member, "Missed"))
+    /* An id without its client. */
+    if (g_str_equal(member, "Missed") || g_str_equal(member, "Downgraded"))
         self->is_stale = TRUE;
     if (!is_granted && !is_released && !g_str_equal(member, "Waiting"))
         return;
@@ -290,6 +292,15 @@ bucket_cache_build(BucketCache *self)
     return inspect_page_build(self->manager, self->name, self->after);
 }
 
+/* Whether it can have become shared. */
+static gboolean
+is_downgraded(const Entry *entry, WebLocksLockInfo *info)
+{
+    return web_locks_lock_info_get_held(info) &&
+           web_locks_lock_info_get_mode(info) == WEB_LOCKS_MODE_SHARED &&
+           web_locks_lock_info_get_mode(entry->info) == WEB_LOCKS_MODE_EXCLUSIVE;
+}
+
 /* After a restart of the service without its state, another lock may have the id. What has stayed
  * the same is in the same order as before. */
 static gboolean
@@ -297,7 +308,8 @@ is_same(const BucketCache *self, const Entry *entry, WebLocksLockInfo *info)
 {
     return g_str_equal(web_locks_lock_info_get_name(entry->info),
                        web_locks_lock_info_get_name(info)) &&
-           web_locks_lock_info_get_mode(entry->info) == web_locks_lock_info_get_mode(info) &&
+           (web_locks_lock_info_get_mode(entry->info) == web_locks_lock_info_get_mode(info) ||
+            is_downgraded(entry, info)) &&
            (!entry->is_held || entry->grant.token == web_locks_lock_info_get_token(info)) &&
            web_locks_lock_info_get_order(entry->info) > self->last_order;
 }
@@ -321,6 +333,10 @@ take(BucketCache *self, WebLocksLockInfo *info)
     self->last_order = web_locks_lock_info_get_order(entry->info);
     if (web_locks_lock_info_get_held(info))
         grant(self, entry, web_locks_lock_info_get_grant(info));
+    if (is_downgraded(entry, info)) {
+        entry->is_downgraded = TRUE;
+        note_changed(self, entry);
+    }
 }
 
 /* What they hold of a name is on the last page. No signals are sent for it, so the monitor reads it
@@ -360,13 +376,49 @@ bucket_cache_read(BucketCache *self, GVariant *body, GError **error)
     return TRUE;
 }
 
-/* ---- the queues */
+/* ---- the queues: positions and blockers, as the service finds them: see `blockedBy` of Inspect */
 
 /* The clients that a request waits for. */
 typedef struct {
     const char *ids[BLOCKERS_MAX + 1]; /* terminated by NULL */
     guint n;
 } Blockers;
+
+/* What has been visited of a queue: the held locks, and then the requests. */
+typedef struct {
+    const Entry *considered[BLOCKERS_MAX]; /* the first of these */
+    guint n_considered;
+    const Entry *holder; /* one of `n_held` */
+    guint n_held;
+} Visited;
+
+static gboolean
+is_exclusive(const Entry *entry)
+{
+    return web_locks_lock_info_get_mode(entry->info) == WEB_LOCKS_MODE_EXCLUSIVE;
+}
+
+static guint
+get_slots(const Entry *entry)
+{
+    return web_locks_lock_info_get_slots(entry->info);
+}
+
+/* Whether the two can't be held together. */
+static gboolean
+conflict(const Entry *a, const Entry *b)
+{
+    if (is_exclusive(a) && is_exclusive(b) && get_slots(a) == get_slots(b))
+        return get_slots(a) == 1;
+    return is_exclusive(a) || is_exclusive(b);
+}
+
+static gboolean
+is_admitted(const Visited *self, const Entry *entry)
+{
+    return self->n_held == 0 || (!conflict(self->holder, entry) &&
+                                 (!is_exclusive(entry) || self->n_held < get_slots(entry)));
+}
 
 static void
 add_blocker(Blockers *blockers, const char *client_id)
@@ -377,31 +429,51 @@ add_blocker(Blockers *blockers, const char *client_id)
     blockers->ids[blockers->n++] = client_id;
 }
 
-/* Sets positions and blockers as the service does: see `blockedBy` of Inspect. */
+static void
+find_blockers(Blockers *blockers, const Visited *visited, const Entry *entry)
+{
+    const gboolean waits_for_holders = !is_admitted(visited, entry);
+
+    *blockers = (Blockers){0};
+    for (guint i = 0; i < visited->n_considered; i++)
+        if (i < visited->n_held ? waits_for_holders : conflict(visited->considered[i], entry))
+            add_blocker(blockers, web_locks_lock_info_get_client_id(visited->considered[i]->info));
+}
+
+static void
+visit(Visited *self, const Entry *entry)
+{
+    if (self->n_considered < BLOCKERS_MAX)
+        self->considered[self->n_considered++] = entry;
+    if (!entry->is_held)
+        return;
+    self->holder = entry;
+    self->n_held++;
+}
+
+/* Requests of one mode and number of slots have the same blockers when enough has been visited. */
 static void
 update_queue(GPtrArray *queue, GPtrArray *frozen)
 {
-    Blockers all = {0}, exclusive = {0};
-    guint n_considered = 0, position = 0;
+    Blockers of_modes[2] = {{{NULL}, 0}, {{NULL}, 0}};
+    guint slots[2] = {0, 0}, position = 0;
+    Visited visited = {.n_considered = 0};
 
-    for (guint pass = 0; pass < 2; pass++) {
-        for (guint i = 0; i < queue->len; i++) {
-            const Entry *entry = queue->pdata[i];
-            const char *client_id = web_locks_lock_info_get_client_id(entry->info);
-            const gboolean is_exclusive =
-                web_locks_lock_info_get_mode(entry->info) == WEB_LOCKS_MODE_EXCLUSIVE;
+    for (guint i = 0; i < queue->len; i++)
+        if (((const Entry *)queue->pdata[i])->is_held)
+            visit(&visited, queue->pdata[i]);
+    for (guint i = 0; i < queue->len; i++) {
+        const Entry *entry = queue->pdata[i];
+        const guint mode = is_exclusive(entry) ? 1 : 0;
 
-            if (entry->is_held != (pass == 0))
-                continue;
-            if (!entry->is_held)
-                web_locks_lock_info_set_queued(entry->info, ++position,
-                                               is_exclusive ? all.ids : exclusive.ids, frozen);
-            if (n_considered++ >= BLOCKERS_MAX)
-                continue;
-            add_blocker(&all, client_id);
-            if (is_exclusive)
-                add_blocker(&exclusive, client_id);
-        }
+        if (entry->is_held)
+            continue;
+        if (visited.n_considered < BLOCKERS_MAX || slots[mode] != get_slots(entry))
+            find_blockers(&of_modes[mode], &visited, entry);
+        /* What is visited next is not in these. */
+        slots[mode] = visited.n_considered < BLOCKERS_MAX ? 0 : get_slots(entry);
+        web_locks_lock_info_set_queued(entry->info, ++position, of_modes[mode].ids, frozen);
+        visit(&visited, entry);
     }
 }
 
@@ -432,6 +504,9 @@ bucket_cache_collect(BucketCache *self, ShownList *held, ShownList *pending, GPt
         ShownList *now = entry->is_held ? held : pending;
 
         entry->is_changed = FALSE;
+        if (entry->is_downgraded)
+            web_locks_lock_info_set_downgraded(entry->info, frozen);
+        entry->is_downgraded = FALSE;
         if (entry->has_ended)
             now = NULL;
         if (entry->list == now)

@@ -218,8 +218,9 @@ web_locks_claim_make_options(const WebLocksClaim *self, gboolean steal)
 static void
 start_request(WebLocksClaim *self, GTask *task)
 {
-    static const RequestFuncs funcs = {web_locks_lock_new, web_locks_lock_lose,
-                                       web_locks_lock_listens, web_locks_lock_want, on_waits};
+    static const RequestFuncs funcs = {web_locks_lock_new,       web_locks_lock_lose,
+                                       web_locks_lock_listens,   web_locks_lock_want,
+                                       web_locks_lock_be_shared, on_waits};
     g_autoptr(WebLocksOptions) options = web_locks_claim_make_options(self, FALSE);
     g_auto(RequestOptions) values = {0};
     GError *error = NULL;

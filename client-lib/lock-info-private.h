@@ -42,6 +42,9 @@ typedef struct {
     gint64 since_us; /* as web_locks_lock_info_get_since() */
 } LockGrant;
 
+/* The lock is shared now: as web_locks_lock_info_set_granted(). */
+void web_locks_lock_info_set_downgraded(WebLocksLockInfo *self, GPtrArray *frozen);
+
 /* Of a held lock. */
 LockGrant web_locks_lock_info_get_grant(WebLocksLockInfo *self);
 

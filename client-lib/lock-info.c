@@ -23,6 +23,7 @@ struct _WebLocksLockInfo {
     WebLocksManager *manager; /* NULL: of a query */
     char *name;
     WebLocksMode mode;
+    guint slots;
     gboolean held;
     char *client_id;
     guint64 token;
@@ -64,6 +65,7 @@ enum {
     PROP_MANAGER,
     PROP_WHO,
     PROP_WHO_PID,
+    PROP_SLOTS,
     N_PROPS,
 };
 static GParamSpec *properties[N_PROPS];
@@ -141,6 +143,7 @@ web_locks_lock_info_new_from_inspect(GVariant *entry)
         {"pid", "u", &self->pid},
         {"uid", "u", &self->uid},
         {"position", "u", &self->position},
+        {"slots", "u", &self->slots},
         {"mode", "s", &mode},
         {"state", "s", &state},
         {"age", "t", &age_ms},
@@ -154,6 +157,7 @@ web_locks_lock_info_new_from_inspect(GVariant *entry)
     }
     self->mode = mode_from_word(mode);
     self->held = strcmp(state, BUS_STATE_HELD) == 0;
+    self->slots = MAX(self->slots, 1);
     if (age_ms != G_MAXUINT64)
         self->since_us = g_get_real_time() - (gint64)MIN(age_ms, (guint64)G_MAXINT64 / 2000) * 1000;
     return g_steal_pointer(&self);
@@ -257,6 +261,16 @@ web_locks_lock_info_set_granted(WebLocksLockInfo *self, const LockGrant *grant, 
     notify(self, PROP_HELD);
     notify(self, PROP_TOKEN);
     notify(self, PROP_SINCE);
+}
+
+void
+web_locks_lock_info_set_downgraded(WebLocksLockInfo *self, GPtrArray *frozen)
+{
+    freeze(self, frozen);
+    self->mode = WEB_LOCKS_MODE_SHARED;
+    self->slots = 1;
+    notify(self, PROP_MODE);
+    notify(self, PROP_SLOTS);
 }
 
 LockGrant
@@ -530,6 +544,23 @@ web_locks_lock_info_get_process(WebLocksLockInfo *self)
 }
 
 /**
+ * web_locks_lock_info_get_slots:
+ * @self: a lock info
+ *
+ * Gets how many exclusive locks of this kind can be held at the same time. Only inspecting returns
+ * it.
+ *
+ * Returns: the number; 1 if it is no counting lock, or not known
+ * Since: 0.1
+ */
+guint
+web_locks_lock_info_get_slots(WebLocksLockInfo *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), 1);
+    return self->slots;
+}
+
+/**
  * web_locks_lock_info_get_position:
  * @self: a lock info
  *
@@ -620,6 +651,9 @@ web_locks_lock_info_get_property(GObject *object, guint id, GValue *value, GPara
         break;
     case PROP_WHO_PID:
         g_value_set_uint(value, web_locks_lock_info_get_who_pid(self));
+        break;
+    case PROP_SLOTS:
+        g_value_set_uint(value, self->slots);
         break;
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
@@ -793,6 +827,15 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      * Since: 0.1
      */
     properties[PROP_WHO_PID] = g_param_spec_uint("who-pid", NULL, NULL, 0, G_MAXUINT, 0, flags);
+    /**
+     * WebLocksLockInfo:slots:
+     *
+     * How many exclusive locks of this kind can be held at the same time; 1 if it is no counting
+     * lock, or not known.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_SLOTS] = g_param_spec_uint("slots", NULL, NULL, 0, G_MAXUINT, 1, flags);
     g_object_class_install_properties(object_class, N_PROPS, properties);
 }
 
@@ -807,4 +850,5 @@ web_locks_lock_info_init(WebLocksLockInfo *self)
     self->application = g_strdup("");
     self->blocked_by = g_new0(char *, 1);
     self->uid = G_MAXUINT;
+    self->slots = 1;
 }

@@ -3,7 +3,7 @@
 
 /* Functions of WebLocksLock that are private to the library.
  *
- * A WebLocksLock owns a reference to its Request, which notifies it of a loss by
+ * A WebLocksLock owns a reference to its Request, which notifies it of a loss or a downgrade by
  * `web_locks_lock_funcs`. */
 
 #pragma once
@@ -12,9 +12,11 @@
 
 #include "client-lib/engine/request.h"
 
-/* Creates a WebLocksLock for a granted request, and notifies it of a loss, and of who waits. */
+/* Creates a WebLocksLock for a granted request, and notifies it of a loss, a downgrade, and of who
+ * waits. */
 extern const RequestFuncs web_locks_lock_funcs;
 gpointer web_locks_lock_new(Request *take_request);
 void web_locks_lock_lose(gpointer lock, const GError *error);
 gboolean web_locks_lock_listens(gpointer lock);
 void web_locks_lock_want(gpointer lock);
+void web_locks_lock_be_shared(gpointer lock);

@@ -86,6 +86,12 @@ web_locks_lock_want(gpointer lock)
     g_object_notify_by_pspec(lock, properties[PROP_WANTED]);
 }
 
+void
+web_locks_lock_be_shared(gpointer lock)
+{
+    g_object_notify_by_pspec(lock, properties[PROP_MODE]);
+}
+
 gpointer
 web_locks_lock_new(Request *take_request)
 {
@@ -95,8 +101,9 @@ web_locks_lock_new(Request *take_request)
     return self;
 }
 
-const RequestFuncs web_locks_lock_funcs = {web_locks_lock_new, web_locks_lock_lose,
-                                           web_locks_lock_listens, web_locks_lock_want, NULL};
+const RequestFuncs web_locks_lock_funcs = {web_locks_lock_new,       web_locks_lock_lose,
+                                           web_locks_lock_listens,   web_locks_lock_want,
+                                           web_locks_lock_be_shared, NULL};
 
 /**
  * web_locks_lock_get_name:
@@ -118,7 +125,7 @@ web_locks_lock_get_name(WebLocksLock *self)
  * web_locks_lock_get_mode:
  * @self: a lock
  *
- * Gets the lock mode (section 2.3 of the standard).
+ * Gets the lock mode (section 2.3 of the standard). It changes by web_locks_lock_downgrade_async().
  *
  * Returns: the mode
  * Since: 0.1
@@ -237,7 +244,7 @@ web_locks_lock_release(WebLocksLock *self)
 }
 
 static gboolean
-check_release(WebLocksLock *self, GCancellable *cancellable, GError **error)
+check_call(WebLocksLock *self, GCancellable *cancellable, GError **error)
 {
     if (g_cancellable_set_error_if_cancelled(cancellable, error))
         return FALSE;
@@ -275,7 +282,7 @@ web_locks_lock_release_async(WebLocksLock *self,
     g_task_set_source_tag(task, web_locks_lock_release_async);
     /* The release can't be cancelled: the result is the service's answer. */
     g_task_set_check_cancellable(task, FALSE);
-    if (!check_release(self, cancellable, &error)) {
+    if (!check_call(self, cancellable, &error)) {
         g_task_return_error(task, error);
         return;
     }
@@ -330,10 +337,101 @@ web_locks_lock_release_sync(WebLocksLock *self, GCancellable *cancellable, GErro
     g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL, FALSE);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), FALSE);
 
-    if (!check_release(self, cancellable, error))
+    if (!check_call(self, cancellable, error))
         return FALSE;
     if (request_release(self->request, caller_of_sync(&sync, NULL)))
         notify_held(self);
+    return sync_call_wait(&sync, error) != NULL;
+}
+
+/**
+ * web_locks_lock_downgrade_async:
+ * @self: a lock
+ * @cancellable: (nullable): has an effect only if it is cancelled already: then nothing is changed
+ * @callback: (scope async) (nullable): called when the lock is shared
+ * @user_data: for @callback
+ *
+ * Makes an exclusive lock shared, without a gap: no other exclusive lock comes between, and shared
+ * requests that are next in the queue are granted with it. This is not in the standard.
+ *
+ * [property@WebLocks.Lock:mode] changes, and the token stays the same. A shared lock stays as it
+ * is. If the service is stopped or restarts, it takes effect when the service is there.
+ *
+ * There is no way back: two holders of a shared lock that both wait to be exclusive would wait for
+ * each other. Release the lock and request an exclusive one instead.
+ *
+ * Since: 0.1
+ */
+void
+web_locks_lock_downgrade_async(WebLocksLock *self,
+                               GCancellable *cancellable,
+                               GAsyncReadyCallback callback,
+                               gpointer user_data)
+{
+    g_autoptr(GTask) task = NULL;
+    GError *error = NULL;
+
+    g_return_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL);
+    g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
+
+    task = g_task_new(self, cancellable, callback, user_data);
+    g_task_set_source_tag(task, web_locks_lock_downgrade_async);
+    g_task_set_check_cancellable(task, FALSE); /* as for a release */
+    if (check_call(self, cancellable, &error))
+        request_downgrade(self->request, caller_of_task(g_steal_pointer(&task)));
+    else
+        g_task_return_error(task, error);
+}
+
+/**
+ * web_locks_lock_downgrade_finish:
+ * @self: a lock
+ * @result: the result of web_locks_lock_downgrade_async()
+ * @error: return location for an error
+ *
+ * Finishes an operation started with web_locks_lock_downgrade_async().
+ *
+ * [error@WebLocks.Error.INVALID_STATE]: it is a counting lock that others hold too; it stays as it
+ * is. [error@WebLocks.Error.STOLEN] and [error@WebLocks.Error.LOST]: it had been lost.
+ * [error@WebLocks.Error.NOT_HELD]: it had been released. [error@WebLocks.Error.UNAVAILABLE]: the
+ * service has not answered within 25 seconds; the downgrade remains queued, and takes effect when
+ * the service is there.
+ *
+ * Returns: whether the lock is shared now
+ * Since: 0.1
+ */
+gboolean
+web_locks_lock_downgrade_finish(WebLocksLock *self, GAsyncResult *result, GError **error)
+{
+    g_return_val_if_fail(g_task_is_valid(result, self), FALSE);
+    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_lock_downgrade_async), FALSE);
+    return g_task_propagate_pointer(G_TASK(result), error) != NULL;
+}
+
+/**
+ * web_locks_lock_downgrade_sync:
+ * @self: a lock
+ * @cancellable: (nullable): has an effect only if it is cancelled already
+ * @error: return location for an error
+ *
+ * Makes an exclusive lock shared, and waits for the answer of the service, for at most 25 seconds.
+ *
+ * See web_locks_lock_downgrade_async(), and web_locks_lock_downgrade_finish() for errors.
+ *
+ * Returns: whether the lock is shared now
+ * Since: 0.1
+ */
+gboolean
+web_locks_lock_downgrade_sync(WebLocksLock *self, GCancellable *cancellable, GError **error)
+{
+    SyncCall sync;
+
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL, FALSE);
+    g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), FALSE);
+
+    if (!check_call(self, cancellable, error))
+        return FALSE;
+    request_downgrade(self->request, caller_of_sync(&sync, NULL));
     return sync_call_wait(&sync, error) != NULL;
 }
 
@@ -407,7 +505,8 @@ web_locks_lock_class_init(WebLocksLockClass *class)
     /**
      * WebLocksLock:mode:
      *
-     * The lock mode.
+     * The lock mode. It becomes shared by web_locks_lock_downgrade_async(); "notify" is emitted in
+     * the main context of the agent.
      *
      * Since: 0.1
      */

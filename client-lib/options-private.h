@@ -10,6 +10,7 @@
 
 typedef struct {
     WebLocksMode mode;
+    guint slots;
     gboolean if_available;
     gboolean steal;
     gboolean patient; /* the request also waits for a service */

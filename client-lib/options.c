@@ -18,7 +18,7 @@
  * WebLocksOptions:
  *
  * The options of a lock request: the standard's `LockOptions` (section 3.2), and additionally a
- * time-out and a description of the purpose.
+ * time-out, a description of the purpose, and the number of slots of a counting lock.
  *
  * A request copies its options when it is made; later changes don't affect it. The standard's
  * `signal` is the [class@Gio.Cancellable] of the request. Unlike a `signal`, it may be combined
@@ -40,6 +40,7 @@ enum {
     PROP_TIMEOUT,
     PROP_WHY,
     PROP_COMMAND,
+    PROP_SLOTS,
     N_PROPS,
 };
 static GParamSpec *properties[N_PROPS];
@@ -57,7 +58,7 @@ request_options_copy(RequestOptions *self, const RequestOptions *other)
 void
 request_options_init(RequestOptions *self, WebLocksOptions *options)
 {
-    static const RequestOptions defaults = {WEB_LOCKS_MODE_EXCLUSIVE};
+    static const RequestOptions defaults = {.mode = WEB_LOCKS_MODE_EXCLUSIVE, .slots = 1};
 
     request_options_copy(self, options != NULL ? &options->values : &defaults);
 }
@@ -105,6 +106,11 @@ request_options_check(const RequestOptions *self, GError **error)
     if (self->timeout_ms > 0 && self->if_available) {
         g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
                             _("'timeout' and 'if-available' exclude each other"));
+        return FALSE;
+    }
+    if (self->slots == 0 || (self->slots > 1 && self->mode != WEB_LOCKS_MODE_EXCLUSIVE)) {
+        g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+                            _("'slots' must not be 0, and only exclusive locks are counted"));
         return FALSE;
     }
     return TRUE;
@@ -350,6 +356,51 @@ web_locks_options_set_command(WebLocksOptions *self, const char *command)
     g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_COMMAND]);
 }
 
+/**
+ * web_locks_options_get_slots:
+ * @self: options
+ *
+ * Gets how many exclusive locks of this kind can be held at the same time.
+ *
+ * Returns: the number; 1 if it is no counting lock
+ * Since: 0.1
+ */
+guint
+web_locks_options_get_slots(WebLocksOptions *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_OPTIONS(self), 1);
+    return self->values.slots;
+}
+
+/**
+ * web_locks_options_set_slots:
+ * @self: options
+ * @slots: the number; 1: an exclusive lock like any other
+ *
+ * Sets how many exclusive locks of this kind can be held at the same time: a counting lock.
+ *
+ * The request is granted while fewer than @slots exclusive locks that were requested with the same
+ * number are held, and nothing waits before it. Shared locks and other numbers exclude each other
+ * as usual. With [property@WebLocks.Options:steal] all locks of the name are stolen. A request with
+ * 0, or with more than 1 and a shared mode, fails with `G_IO_ERROR_INVALID_ARGUMENT`; with more
+ * than 1 in a bucket that several machines share it fails with
+ * [error@WebLocks.Error.NOT_SUPPORTED].
+ *
+ * The fencing tokens of a counting lock grow, but don't fence: a resource that refused the lower
+ * one would refuse a holder.
+ *
+ * Since: 0.1
+ */
+void
+web_locks_options_set_slots(WebLocksOptions *self, guint slots)
+{
+    g_return_if_fail(WEB_LOCKS_IS_OPTIONS(self));
+    if (self->values.slots == slots)
+        return;
+    self->values.slots = slots;
+    g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_SLOTS]);
+}
+
 /* ---- GObject */
 
 static void
@@ -375,6 +426,9 @@ web_locks_options_get_property(GObject *object, guint id, GValue *value, GParamS
         break;
     case PROP_COMMAND:
         g_value_set_string(value, self->values.command);
+        break;
+    case PROP_SLOTS:
+        g_value_set_uint(value, self->values.slots);
         break;
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
@@ -404,6 +458,9 @@ web_locks_options_set_property(GObject *object, guint id, const GValue *value, G
         break;
     case PROP_COMMAND:
         web_locks_options_set_command(self, g_value_get_string(value));
+        break;
+    case PROP_SLOTS:
+        web_locks_options_set_slots(self, g_value_get_uint(value));
         break;
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
@@ -478,10 +535,20 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
      * Since: 0.1
      */
     properties[PROP_COMMAND] = g_param_spec_string("command", NULL, NULL, NULL, flags);
+    /**
+     * WebLocksOptions:slots:
+     *
+     * How many exclusive locks of this kind can be held at the same time; 1 if it is no counting
+     * lock.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_SLOTS] = g_param_spec_uint("slots", NULL, NULL, 0, G_MAXUINT32, 1, flags);
     g_object_class_install_properties(object_class, N_PROPS, properties);
 }
 
 static void
 web_locks_options_init(WebLocksOptions *self)
 {
+    self->values.slots = 1;
 }

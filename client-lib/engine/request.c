@@ -32,7 +32,8 @@ struct Request {
     LockTable *table; /* NULL if the entry is not in it */
     const RequestFuncs *funcs;
 
-    int state; /* a State; read atomically, written with the session lock held */
+    int state;         /* a State; read atomically, written with the session lock held */
+    int is_downgraded; /* likewise, a gboolean */
     Completion completion;
     SessionTimer timer; /* the time-out of the request or of the release */
     gint64 began_us;
@@ -192,7 +193,7 @@ get_patience_us(const RequestOptions *options)
 /* Returns a reference, or NULL. Another thread may be disposing of the lock object at this moment.
  * It sets `lock` to NULL with the session lock held, while the object still has a reference. */
 static GObject *
-get_lock(Request *self)
+get_lock(const Request *self)
 {
     GObject *lock = NULL;
 
@@ -232,7 +233,7 @@ request_set_wanted(Request *self, gboolean is_wanted)
 static void
 report_loss(gpointer data)
 {
-    Request *request = data;
+    const Request *request = data;
     g_autoptr(GObject) lock = get_lock(request);
 
     if (lock != NULL)
@@ -350,6 +351,157 @@ request_forget_lock(Request *self)
     session_leave(self->session);
 }
 
+/* ---- downgrade
+ *
+ * It is an entry of its own, with a key that the service never gets, so that it is a call like any
+ * other: sent in its order, and again on the next socket. Repeated, it changes nothing. */
+
+typedef struct {
+    LockEntry entry;
+    LockTable *table;
+    Request *request; /* owned */
+    Completion completion;
+    SessionTimer timer;
+} Downgrade;
+
+static void
+report_downgrade(gpointer data)
+{
+    const Request *request = data;
+    g_autoptr(GObject) lock = get_lock(request);
+
+    if (lock != NULL)
+        request->funcs->lock_downgraded(lock);
+}
+
+static void
+request_be_shared(Request *self)
+{
+    if (request_get_mode(self) == WEB_LOCKS_MODE_SHARED)
+        return;
+    g_atomic_int_set(&self->is_downgraded, TRUE);
+    session_deliver(self->session, session_get_context(self->session), report_downgrade,
+                    request_ref(self), (GDestroyNotify)request_unref);
+}
+
+/* Takes the error. */
+static void
+downgrade_end(Downgrade *self, GError *error)
+{
+    session_stop_timer(self->request->session, &self->timer);
+    if (error != NULL)
+        completion_return_error(&self->completion, error);
+    else
+        completion_return_pointer(&self->completion, self->request, NULL);
+    lock_table_forget(self->table, &self->entry);
+}
+
+static void
+on_downgrade_write(LockEntry *entry, guint64 serial, GByteArray *queue)
+{
+    packet_write_key(queue, PACKET_DOWNGRADE, 0, serial, ((Downgrade *)entry)->request->entry.key);
+}
+
+static void
+on_downgrade_answered(LockEntry *entry, const PacketAnswer *answer)
+{
+    Downgrade *self = (Downgrade *)entry;
+    Request *request = self->request;
+    GError *error = NULL;
+
+    if (answer->error == PACKET_ERROR_INVALID_STATE)
+        error = g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE,
+                                    _("others hold this counting lock too"));
+    else if (answer->error != PACKET_ERROR_NONE)
+        error = explain_refusal(request);
+    else
+        request_be_shared(request);
+    downgrade_end(self, error);
+}
+
+/* The service has not answered: it is stopped or not running. The call stays queued. */
+static void
+on_downgrade_expired(gpointer data)
+{
+    Downgrade *self = data;
+
+    completion_return_error(&self->completion,
+                            error_new_unavailable(_("it has not answered in time")));
+}
+
+static void
+on_downgrade_finished(LockEntry *entry, PacketReason reason, const GError *error)
+{
+    downgrade_end((Downgrade *)entry, error_new_from_loss(reason));
+}
+
+static void
+on_downgrade_left(LockEntry *entry)
+{
+    Downgrade *self = (Downgrade *)entry;
+
+    session_remove_user(self->request->session);
+    request_unref(self->request);
+    g_free(self);
+}
+
+/* What is about its key concerns nothing. */
+static void
+ignore_failure(LockEntry *entry, const GError *error)
+{
+}
+
+static void
+ignore_grant(LockEntry *entry, guint64 token)
+{
+}
+
+static void
+ignore_end(LockEntry *entry, PacketReason reason)
+{
+}
+
+static void
+ignore_live(LockEntry *entry, const PacketLiveEntry *live)
+{
+}
+
+static const LockEntryFuncs downgrade_funcs = {
+    .write = on_downgrade_write,
+    .answered = on_downgrade_answered,
+    .failed = ignore_failure,
+    .granted = ignore_grant,
+    .ended = ignore_end,
+    .compared = ignore_live,
+    .finished = on_downgrade_finished,
+    .left = on_downgrade_left,
+};
+
+void
+request_downgrade(Request *self, Caller caller)
+{
+    Downgrade *call;
+
+    session_enter(self->session);
+    if (get_state(self) != STATE_HELD) {
+        caller_fail(caller, self->session, explain_refusal(self));
+        session_leave(self->session);
+        return;
+    }
+    call = g_new0(Downgrade, 1);
+    call->entry.funcs = &downgrade_funcs;
+    call->table = self->table;
+    call->request = request_ref(self);
+    completion_init(&call->completion, self->session, caller);
+    call->timer.data = call;
+    call->timer.expired = on_downgrade_expired;
+    session_start_timer(self->session, &call->timer, g_get_monotonic_time() + ANSWER_TIMEOUT_US);
+    session_add_user(self->session);
+    lock_table_add(call->table, &call->entry);
+    lock_table_call(call->table, &call->entry, TRUE);
+    session_leave(self->session);
+}
+
 /* ---- LockEntryFuncs */
 
 static guint8
@@ -382,10 +534,11 @@ on_write(LockEntry *entry, guint64 serial, GByteArray *queue)
         packet_write_key(queue, PACKET_RELEASE, 0, serial, entry->key);
         return;
     }
-    packet_write_request(
-        queue, serial, entry->key, get_timeout_ms(self),
-        options->mode == WEB_LOCKS_MODE_SHARED ? LOCK_MODE_SHARED : LOCK_MODE_EXCLUSIVE,
-        get_packet_options(options), 0, self->bucket, self->name, options->why, options->command);
+    packet_write_request(queue, serial, entry->key, get_timeout_ms(self),
+                         options->mode == WEB_LOCKS_MODE_SHARED ? LOCK_MODE_SHARED
+                                                                : LOCK_MODE_EXCLUSIVE,
+                         get_packet_options(options), options->slots > 1 ? options->slots : 0,
+                         self->bucket, self->name, options->why, options->command);
 }
 
 static void
@@ -562,7 +715,7 @@ request_get_name(const Request *self)
 WebLocksMode
 request_get_mode(const Request *self)
 {
-    return self->options.mode;
+    return g_atomic_int_get(&self->is_downgraded) ? WEB_LOCKS_MODE_SHARED : self->options.mode;
 }
 
 guint64

@@ -31,6 +31,8 @@ typedef struct {
     /* What request_is_wanted() returns has changed. Called without the session lock, in the agent's
      * main context. */
     void (*lock_wanted)(gpointer lock);
+    /* The lock is shared now. Called without the session lock, in the agent's main context. */
+    void (*lock_downgraded)(gpointer lock);
     /* The service has queued the request, which has the option `key` there. May be called again,
      * after a restart of the service. Called with the session lock held; NULL: not called. */
     void (*waits)(GTask *task, guint64 key);
@@ -52,7 +54,7 @@ void request_unref(Request *self);
 
 Session *request_get_session(const Request *self);
 const char *request_get_name(const Request *self);
-WebLocksMode request_get_mode(const Request *self);
+WebLocksMode request_get_mode(const Request *self); /* it may be downgraded meanwhile */
 guint64 request_get_token(const Request *self);
 
 /* Handles what the service and the bus have sent, without waiting: a loss that has arrived is known
@@ -80,3 +82,7 @@ void request_forget_lock(Request *self);
 /* Releases the lock. The result is a pointer other than NULL, or an error if the lock had been
  * lost. Returns FALSE, and starts nothing, if the lock is not held. */
 gboolean request_release(Request *self, Caller caller);
+
+/* Makes the lock shared. The result is a pointer other than NULL, or an error. A downgrade that is
+ * not answered in time stays queued. */
+void request_downgrade(Request *self, Caller caller);

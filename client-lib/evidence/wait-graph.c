@@ -12,6 +12,8 @@
 typedef struct {
     GPtrArray *holders; /* only those with a known process */
     guint n_waiting;
+    WebLocksLockInfo *first; /* a holder, or NULL */
+    gboolean is_of_several;  /* clients hold it */
 } Name;
 
 struct WaitGraph {
@@ -43,6 +45,7 @@ name_free(gpointer data)
     Name *self = data;
 
     g_ptr_array_unref(self->holders);
+    g_clear_object(&self->first);
     g_free(self);
 }
 
@@ -69,9 +72,16 @@ add_pending(WaitGraph *self, WebLocksLockInfo *info)
 static void
 add_held(WaitGraph *self, WebLocksLockInfo *info)
 {
-    const Name *name = g_hash_table_lookup(self->names, info);
+    Name *name = g_hash_table_lookup(self->names, info);
 
-    if (name != NULL && web_locks_lock_info_get_pid(info) != 0)
+    if (name == NULL)
+        return;
+    if (name->first == NULL)
+        name->first = g_object_ref(info);
+    else if (!g_str_equal(web_locks_lock_info_get_client_id(name->first),
+                          web_locks_lock_info_get_client_id(info)))
+        name->is_of_several = TRUE;
+    if (web_locks_lock_info_get_pid(info) != 0)
         g_ptr_array_add(name->holders, g_object_ref(info));
 }
 
@@ -161,6 +171,15 @@ describe_cycle(const Search *self, guint last, WaitFinding *finding)
             : g_strdup_printf(_("%s and %u more"), named, finding->n_clients - CLIENTS_NAMED);
 }
 
+/* Whether the request waits until one of several clients releases a slot of its counting lock. */
+static gboolean
+is_for_one_of_several(const Name *name, WebLocksLockInfo *request)
+{
+    const guint slots = web_locks_lock_info_get_slots(request);
+
+    return slots > 1 && name->is_of_several && web_locks_lock_info_get_slots(name->first) == slots;
+}
+
 /* Follows a request of the client of a step. Returns TRUE if the search is over. */
 static gboolean
 follow(Search *self,
@@ -172,6 +191,8 @@ follow(Search *self,
     WebLocksLockInfo *held = g_array_index(self->steps, Step, 0).info;
     const Name *name = g_hash_table_lookup(graph->names, request);
 
+    if (is_for_one_of_several(name, request))
+        return FALSE;
     if (is_same_name(request, held) && index > 0) {
         describe_cycle(self, index, finding);
         return TRUE;

@@ -93,6 +93,10 @@ class PlatformLock {
             this.#release().then(lose);
     }
 
+    downgrade() {
+        return call(this.#lock, 'downgrade', null);
+    }
+
     release() {
         for (const id of [this.#lostId, this.#wantedId].filter(each => each !== 0))
             this.#lock.disconnect(id);
@@ -109,13 +113,14 @@ function modeName(mode) {
     return mode === WebLocks.Mode.SHARED ? 'shared' : 'exclusive';
 }
 
-function libraryOptions({mode, ifAvailable, steal, timeout, why}) {
+function libraryOptions({mode, ifAvailable, steal, timeout, why, slots}) {
     return new WebLocks.Options({
         mode: mode === 'shared' ? WebLocks.Mode.SHARED : WebLocks.Mode.EXCLUSIVE,
         ifAvailable: ifAvailable ?? false,
         steal: steal ?? false,
         timeout: timeout ?? 0,
         why: why ?? '',
+        slots: slots ?? 1,
     });
 }
 

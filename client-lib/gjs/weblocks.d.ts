@@ -19,6 +19,8 @@ export interface LockOptions {
     timeout?: number;
     /** Shown to people who look at who holds the lock. Not in the standard. */
     why?: string;
+    /** A counting lock: how many exclusive locks with this number can be held at the same time. Not in the standard. */
+    slots?: number;
 }
 
 export class Lock {
@@ -36,6 +38,8 @@ export class Lock {
     readonly wanted: boolean;
     /** Called when `wanted` has changed, or is true after the callback has returned. Not in the standard. */
     onwanted: (() => void) | null;
+    /** Makes an exclusive lock shared, without a gap. Not in the standard. */
+    downgrade(): Promise<void>;
 }
 
 export interface LockInfo {

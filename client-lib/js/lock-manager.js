@@ -6,16 +6,17 @@
 // A LockManager uses a backend of its platform, which is one bucket of one agent. Names are those on
 // D-Bus. A backend has two methods:
 //
-// request(name, options, isCancelled) makes a request; `options` has mode, ifAvailable, steal, timeout
-//   and why, if they were given. If it is cancelled already, it is only checked. Returns
+// request(name, options, isCancelled) makes a request; `options` has mode, ifAvailable, steal, timeout,
+//   why and slots, if they were given. If it is cancelled already, it is only checked. Returns
 //   {granted, cancel()}. The promise `granted` has the platform's lock, or null if it was not available.
 //   It is rejected with CANCELLED after cancel(), or with an exception (newException()).
 // query() returns a promise for {held, pending}, lists of {name, mode, clientId}.
 //
-// The platform's lock has `token`, `wanted` and three methods:
+// The platform's lock has `token`, `wanted` and four methods:
 //
 // `wanted` says whether somebody waits for the lock, and onWanted(callback) calls back when that changes.
 // onLost(callback) replaces an earlier callback; it gets the exception if the lock is lost before release().
+// downgrade() returns a promise, which is rejected with an exception.
 // release() returns a promise for null, or for the exception if the lock was not held any more.
 //
 // References: the platform keeps pending requests alive. A held lock is kept alive by `heldLocks` until
@@ -40,6 +41,7 @@ const LOCK_OPTIONS = {
     signal: toAbortSignal,
     steal: Boolean,
     // Not of the standard.
+    slots: value => toInteger(value, 0xffffffff, 'The option slots'),
     timeout: value => toInteger(value, 0xffffffff, 'The timeout'),
     why: value => toDBusText(toDOMString(value, 'The option why')),
 };
@@ -100,6 +102,12 @@ export class Lock {
 
     set onwanted(callback) {
         this.#onWanted = typeof callback === 'function' ? callback : null;
+    }
+
+    // Another one: makes an exclusive lock shared, without a gap.
+    async downgrade() {
+        await this.#platform.downgrade();
+        this.#mode = 'shared';
     }
 
     // An extension of the standard: an AbortSignal that is aborted if the lock is lost while the

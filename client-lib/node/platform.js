@@ -126,6 +126,13 @@ class PlatformLock {
         this.#onWanted = callback;
     }
 
+    downgrade() {
+        if (!held.has(this.#number))
+            return Promise.reject(newException('not-held', 'The lock is not held.'));
+        const number = ++count;
+        return call(number, () => addon.downgrade(number, this.#number));
+    }
+
     release() {
         const number = this.#number;
         held.delete(number);
@@ -155,7 +162,7 @@ class Backend {
                 reject,
             });
             append(() => addon.request(number, this.#bucket, name, flagsOf(options, isCancelled),
-                options.timeout ?? 0, options.why));
+                options.timeout ?? 0, options.why, options.slots ?? 1));
         });
         return {granted, cancel: () => append(() => addon.cancel(number))};
     }

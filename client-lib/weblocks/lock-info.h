@@ -46,6 +46,8 @@ WebLocksManager *web_locks_lock_info_get_manager(WebLocksLockInfo *self);
 WEB_LOCKS_PUBLIC
 guint web_locks_lock_info_get_uid(WebLocksLockInfo *self);
 WEB_LOCKS_PUBLIC
+guint web_locks_lock_info_get_slots(WebLocksLockInfo *self);
+WEB_LOCKS_PUBLIC
 guint web_locks_lock_info_get_position(WebLocksLockInfo *self);
 WEB_LOCKS_PUBLIC
 const char *const *web_locks_lock_info_get_blocked_by(WebLocksLockInfo *self);

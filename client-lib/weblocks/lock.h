@@ -40,4 +40,15 @@ gboolean web_locks_lock_release_finish(WebLocksLock *self, GAsyncResult *result,
 WEB_LOCKS_PUBLIC
 gboolean web_locks_lock_release_sync(WebLocksLock *self, GCancellable *cancellable, GError **error);
 
+WEB_LOCKS_PUBLIC
+void web_locks_lock_downgrade_async(WebLocksLock *self,
+                                    GCancellable *cancellable,
+                                    GAsyncReadyCallback callback,
+                                    gpointer user_data);
+WEB_LOCKS_PUBLIC
+gboolean web_locks_lock_downgrade_finish(WebLocksLock *self, GAsyncResult *result, GError **error);
+WEB_LOCKS_PUBLIC
+gboolean
+web_locks_lock_downgrade_sync(WebLocksLock *self, GCancellable *cancellable, GError **error);
+
 G_END_DECLS

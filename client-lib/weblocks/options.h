@@ -48,4 +48,9 @@ const char *web_locks_options_get_command(WebLocksOptions *self);
 WEB_LOCKS_PUBLIC
 void web_locks_options_set_command(WebLocksOptions *self, const char *command);
 
+WEB_LOCKS_PUBLIC
+guint web_locks_options_get_slots(WebLocksOptions *self);
+WEB_LOCKS_PUBLIC
+void web_locks_options_set_slots(WebLocksOptions *self, guint slots);
+
 G_END_DECLS

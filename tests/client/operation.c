@@ -45,6 +45,9 @@ run_sync(gpointer data)
     case OPERATION_RELEASE:
         web_locks_lock_release_sync(target, cancellable, error);
         break;
+    case OPERATION_DOWNGRADE:
+        web_locks_lock_downgrade_sync(target, cancellable, error);
+        break;
     case OPERATION_QUERY:
         self->object = (GObject *)web_locks_manager_query_sync(target, cancellable, error);
         break;
@@ -91,6 +94,9 @@ on_result(GObject *source, GAsyncResult *result, gpointer data)
     case OPERATION_RELEASE:
         web_locks_lock_release_finish(target, result, error);
         break;
+    case OPERATION_DOWNGRADE:
+        web_locks_lock_downgrade_finish(target, result, error);
+        break;
     case OPERATION_QUERY:
         self->object = (GObject *)web_locks_manager_query_finish(target, result, error);
         break;
@@ -133,6 +139,9 @@ run_async(Operation *self)
         break;
     case OPERATION_RELEASE:
         web_locks_lock_release_async(target, cancellable, on_result, self);
+        break;
+    case OPERATION_DOWNGRADE:
+        web_locks_lock_downgrade_async(target, cancellable, on_result, self);
         break;
     case OPERATION_QUERY:
         web_locks_manager_query_async(target, cancellable, on_result, self);

@@ -42,7 +42,7 @@ do_connect(Script *s, char **words)
 }
 
 /* LABEL [name NAME] [bucket NAME] [shared] [ifAvailable] [steal] [cancellable] [timeout MS]
- * [why WORD] [command WORD] */
+ * [slots N] [why WORD] [command WORD] */
 static void
 do_request(Script *s, char **words)
 {
@@ -70,6 +70,8 @@ do_request(Script *s, char **words)
             g_cancellable_cancel(label->request.cancellable);
         } else if (g_str_equal(words[0], "timeout")) {
             web_locks_options_set_timeout(options, (guint)g_ascii_strtoull(*++words, NULL, 10));
+        } else if (g_str_equal(words[0], "slots")) {
+            web_locks_options_set_slots(options, (guint)g_ascii_strtoull(*++words, NULL, 10));
         } else if (g_str_equal(words[0], "why")) {
             web_locks_options_set_why(options, *++words);
         } else if (g_str_equal(words[0], "command")) {
@@ -91,6 +93,14 @@ do_release(Script *s, char **words)
     Label *label = script_get_label(s, words[1]);
 
     start(s, &label->release, OPERATION_RELEASE, label->lock);
+}
+
+static void
+do_downgrade(Script *s, char **words)
+{
+    Label *label = script_get_label(s, words[1]);
+
+    start(s, &label->downgrade, OPERATION_DOWNGRADE, label->lock);
 }
 
 /* LABEL [cancellable]: of the kind that the verb names. */
@@ -169,6 +179,7 @@ script_clear_app(Script *s)
 
         operation_clear(&label->request);
         operation_clear(&label->release);
+        operation_clear(&label->downgrade);
         g_clear_object(&label->lock);
     }
     g_clear_object(&s->agent);
@@ -274,6 +285,18 @@ do_released(Script *s, char **words)
     check_result(s, &script_get_label(s, words[1])->release, words + 2);
 }
 
+/* LABEL [ERROR]: the lock is shared, unless there is an error. */
+static void
+do_downgraded(Script *s, char **words)
+{
+    Label *label = script_get_label(s, words[1]);
+
+    check_result(s, &label->downgrade, words + 2);
+    g_assert_cmpint(web_locks_lock_get_mode(label->lock), ==,
+                    words[2] == NULL ? WEB_LOCKS_MODE_SHARED : WEB_LOCKS_MODE_EXCLUSIVE);
+    operation_clear(&label->downgrade);
+}
+
 /* LABEL [release]: there is no result yet. */
 static void
 do_waiting(Script *s, char **words)
@@ -364,6 +387,7 @@ const ScriptVerb script_app_verbs[] = {
     {"connected", do_connected},
     {"request", do_request},
     {"release", do_release},
+    {"downgrade", do_downgrade},
     {"query", do_start},
     {"inspect", do_start},
     {"break", do_start},
@@ -381,6 +405,7 @@ const ScriptVerb script_app_verbs[] = {
     {"done", do_done},
     {"failed", do_failed},
     {"released", do_released},
+    {"downgraded", do_downgraded},
     {"waiting", do_waiting},
     {"lost", do_lost},
     {"still", do_still},

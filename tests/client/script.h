@@ -24,6 +24,7 @@ typedef struct {
     guint64 key; /* as chosen by the library; 0: not sent yet */
     Operation request;
     Operation release;
+    Operation downgrade;
     WebLocksLock *lock;
     Losses losses;
 } Label;

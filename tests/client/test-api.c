@@ -70,6 +70,7 @@ test_options(void)
     g_assert_cmpint(web_locks_options_get_mode(options), ==, WEB_LOCKS_MODE_EXCLUSIVE);
     g_assert_false(web_locks_options_get_if_available(options));
     g_assert_false(web_locks_options_get_steal(options));
+    g_assert_cmpuint(web_locks_options_get_slots(options), ==, 1);
     g_assert_cmpuint(web_locks_options_get_timeout(options), ==, 0);
     g_signal_connect(options, "notify", G_CALLBACK(count_notify), &n_notifies);
 
@@ -80,7 +81,8 @@ test_options(void)
         web_locks_options_set_timeout(options, 12);
         web_locks_options_set_why(options, "because");
         web_locks_options_set_command(options, "rsync (pid 12)");
-        g_assert_cmpuint(n_notifies, ==, 6);
+        web_locks_options_set_slots(options, 3);
+        g_assert_cmpuint(n_notifies, ==, 7);
     }
     g_assert_cmpint(web_locks_options_get_mode(options), ==, WEB_LOCKS_MODE_SHARED);
     g_assert_true(web_locks_options_get_if_available(options));
@@ -88,6 +90,7 @@ test_options(void)
     g_assert_cmpuint(web_locks_options_get_timeout(options), ==, 12);
     g_assert_cmpstr(web_locks_options_get_why(options), ==, "because");
     g_assert_cmpstr(web_locks_options_get_command(options), ==, "rsync (pid 12)");
+    g_assert_cmpuint(web_locks_options_get_slots(options), ==, 3);
 }
 
 /* In the client's own bucket; other buckets are in the tests of the service. */

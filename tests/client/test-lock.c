@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A lock after the grant: released, last reference dropped, stolen, with one notification. */
+/* A lock after the grant: released, downgraded, last reference dropped, stolen, with one
+ * notification. */
 
 #include "tests/client/fixture.h"
 
@@ -171,6 +172,113 @@ test_unref_last_in_thread(void)
     }
 }
 
+/* ---- downgraded */
+
+static void
+count(GObject *object, GParamSpec *pspec, gpointer data)
+{
+    ++*(guint *)data;
+}
+
+static void
+ask_with(Answer *answer, WebLocksManager *manager, WebLocksOptions *take_options)
+{
+    web_locks_manager_request_async(manager, "a", take_options, NULL, answer_take, answer);
+    g_object_unref(take_options);
+    test_settle(manager);
+}
+
+static WebLocksOptions *
+slots(guint n)
+{
+    WebLocksOptions *options = web_locks_options_new();
+
+    web_locks_options_set_slots(options, n);
+    return options;
+}
+
+/* The one that waits is granted with it, and the token stays; once more changes nothing. */
+static void
+test_downgrade(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), shared = NULL;
+    const guint64 token = web_locks_lock_get_token(lock);
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) waiting = {0}, downgraded = {0};
+    guint n_notifies = 0;
+
+    g_signal_connect(lock, "notify::mode", G_CALLBACK(count), &n_notifies);
+    ask_with(&waiting, other, test_shared());
+    g_assert_cmpint(web_locks_lock_get_mode(lock), ==, WEB_LOCKS_MODE_EXCLUSIVE);
+    web_locks_lock_downgrade_async(lock, NULL, answer_take, &downgraded);
+    g_assert_true(web_locks_lock_downgrade_finish(lock, answer_wait(&downgraded), &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(web_locks_lock_get_mode(lock), ==, WEB_LOCKS_MODE_SHARED);
+    g_assert_cmpuint(n_notifies, ==, 1);
+    shared = answer_expect_lock(&waiting);
+    assert_state(manager, "a:s a:s | ");
+    g_assert_true(web_locks_lock_downgrade_sync(lock, NULL, &error));
+    g_assert_no_error(error);
+    test_settle(manager);
+    g_assert_cmpuint(n_notifies, ==, 1);
+    g_assert_true(web_locks_lock_get_held(lock));
+    g_assert_cmpuint(web_locks_lock_get_token(lock), ==, token);
+}
+
+static void
+test_downgrade_refused(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_autoptr(GCancellable) cancelled = g_cancellable_new();
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) first = {0}, second = {0};
+    g_autoptr(WebLocksLock) lock = NULL, another = NULL;
+    g_autoptr(WebLocksSnapshot) snapshot = NULL;
+    g_autoptr(WebLocksLockInfo) info = NULL;
+
+    ask_with(&first, manager, slots(2));
+    ask_with(&second, other, slots(2));
+    lock = answer_expect_lock(&first);
+    another = answer_expect_lock(&second);
+    g_assert_false(web_locks_lock_downgrade_sync(lock, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+    g_clear_error(&error);
+    g_assert_cmpint(web_locks_lock_get_mode(lock), ==, WEB_LOCKS_MODE_EXCLUSIVE);
+    snapshot = web_locks_manager_inspect_sync(manager, "a", NULL, &error);
+    g_assert_no_error(error);
+    info = g_list_model_get_item(web_locks_snapshot_get_held(snapshot), 1);
+    g_assert_cmpuint(web_locks_lock_info_get_slots(info), ==, 2);
+
+    test_release(another);
+    g_cancellable_cancel(cancelled);
+    g_assert_false(web_locks_lock_downgrade_sync(lock, cancelled, &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    g_clear_error(&error);
+    g_assert_true(web_locks_lock_downgrade_sync(lock, NULL, &error));
+    g_assert_no_error(error);
+    g_assert_false(web_locks_lock_downgrade_sync(another, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD);
+}
+
+/* The last reference is that of the task, which ends with the answer. */
+static void
+test_downgrade_and_drop(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+
+    for (guint i = 0; i < 20; i++) {
+        g_autofree char *name = g_strdup_printf("%u", i);
+        WebLocksLock *lock = test_lock(manager, name);
+
+        web_locks_lock_downgrade_async(lock, NULL, NULL, NULL);
+        g_object_unref(lock);
+        if (i % 2 == 0)
+            test_settle(manager);
+    }
+    test_wait_for_state(manager, " | ");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -182,5 +290,8 @@ main(int argc, char **argv)
     g_test_add_func("/lock/dropped-in-its-own-lost", test_unref_in_lost);
     g_test_add_func("/lock/never-taken-out-of-the-answer", test_result_ignored);
     g_test_add_func("/lock/dropped-in-another-thread-last-of-its-agent", test_unref_last_in_thread);
+    g_test_add_func("/lock/downgraded", test_downgrade);
+    g_test_add_func("/lock/downgrade-refused", test_downgrade_refused);
+    g_test_add_func("/lock/downgraded-and-dropped", test_downgrade_and_drop);
     return test_run(NULL);
 }

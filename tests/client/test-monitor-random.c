@@ -44,6 +44,8 @@ start_request(Slot *slot, WebLocksManager *manager)
         slot->cancellable = g_cancellable_new();
     if (slot->cancellable != NULL && g_test_rand_int_range(0, 2) == 0)
         g_object_set(options, "mode", WEB_LOCKS_MODE_SHARED, NULL);
+    else if (slot->cancellable != NULL)
+        g_object_set(options, "slots", g_test_rand_int_range(1, 4), NULL);
     if (slot->cancellable != NULL && g_test_rand_int_range(0, 4) == 0)
         g_object_set(options, "timeout", 1, NULL);
     g_object_set(options, "why", name, NULL);
@@ -55,7 +57,9 @@ step(Slot *slot, WebLocksManager *const *managers)
 {
     g_autoptr(GCancellable) cancellable = NULL;
 
-    if (slot->lock != NULL) {
+    if (slot->lock != NULL && g_test_rand_int_range(0, 3) == 0) {
+        web_locks_lock_downgrade_async(slot->lock, NULL, NULL, NULL);
+    } else if (slot->lock != NULL) {
         g_clear_object(&slot->lock);
     } else if (!slot->is_pending) {
         start_request(slot, managers[g_test_rand_int_range(0, AGENTS)]);
@@ -79,13 +83,13 @@ describe(GListModel *held, GListModel *pending)
             g_string_append_printf(
                 text,
                 "%s %s %d %d #%" G_GUINT64_FORMAT " token %" G_GUINT64_FORMAT
-                " pid %u uid %u why %s at %u after [%s]\n",
+                " pid %u uid %u why %s slots %u at %u after [%s]\n",
                 web_locks_lock_info_get_client_id(info), web_locks_lock_info_get_name(info),
                 web_locks_lock_info_get_mode(info), web_locks_lock_info_get_held(info),
                 web_locks_lock_info_get_id(info), web_locks_lock_info_get_token(info),
                 web_locks_lock_info_get_pid(info), web_locks_lock_info_get_uid(info),
-                web_locks_lock_info_get_why(info), web_locks_lock_info_get_position(info),
-                blocked_by);
+                web_locks_lock_info_get_why(info), web_locks_lock_info_get_slots(info),
+                web_locks_lock_info_get_position(info), blocked_by);
         }
     }
     return g_string_free(text, FALSE);

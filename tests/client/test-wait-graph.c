@@ -10,6 +10,13 @@
 #define NAMES   5
 #define NEVER   100
 
+/* Those of the random graphs. */
+static gboolean
+is_counting(guint name)
+{
+    return name < 2;
+}
+
 static void
 add_of(GListStore *list, guint pid, guint client, guint name)
 {
@@ -24,6 +31,7 @@ add_of(GListStore *list, guint pid, guint client, guint name)
     g_variant_dict_insert(&entry, "clientId", "s", client_id);
     g_variant_dict_insert(&entry, "state", "s", is_held ? "held" : "pending");
     g_variant_dict_insert(&entry, "pid", "u", pid);
+    g_variant_dict_insert(&entry, "slots", "u", is_counting(name) ? 3u : 1u);
     info = web_locks_lock_info_new_from_inspect(g_variant_dict_end(&entry));
     g_list_store_append(list, info);
 }
@@ -92,6 +100,17 @@ model_fill(Model *model, Lists *lists)
     }
 }
 
+/* Whether those that want the name wait for all that hold it. */
+static gboolean
+is_for_all(const Model *model, guint name)
+{
+    guint n_holders = 0;
+
+    for (guint client = 0; client < CLIENTS; client++)
+        n_holders += model->holds[client][name];
+    return !is_counting(name) || n_holders == 1;
+}
+
 static void
 model_close(Model *model)
 {
@@ -99,7 +118,7 @@ model_close(Model *model)
         for (guint b = 0; b < CLIENTS; b++) {
             model->steps[a][b] = NEVER;
             for (guint name = 0; name < NAMES; name++)
-                if (model->wants[a][name] && model->holds[b][name])
+                if (model->wants[a][name] && model->holds[b][name] && is_for_all(model, name))
                     model->steps[a][b] = 1;
         }
     for (guint via = 0; via < CLIENTS; via++)
@@ -116,6 +135,8 @@ model_count(const Model *model, guint client, guint name)
 {
     guint shortest = NEVER;
 
+    if (!is_for_all(model, name))
+        return 0;
     for (guint other = 0; other < CLIENTS; other++)
         if (other != client && model->wants[other][name])
             shortest = MIN(shortest, model->steps[client][other] + 1);

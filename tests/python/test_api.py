@@ -43,6 +43,27 @@ class Classes(PythonTestCase):
         public = WebLocks.Manager.new(self.agent, 'private:' + '0' * 32)
         self.assert_fails(Errors.SECURITY, public.request_sync, 'x')
 
+    def test_slots_and_downgrade(self):
+        options = WebLocks.Options(slots=2)
+        first, second = [self.manager.request_sync('x', options) for _ in range(2)]
+        self.assertEqual([info.slots for info in self.manager.inspect_sync(None).held], [2, 2])
+        with self.manager.lock('x', slots=2, if_available=True) as third:
+            self.assertIsNone(third)
+        self.assert_fails(Errors.INVALID_STATE, first.downgrade_sync)
+        second.release_sync()
+        modes = []
+        first.connect('notify::mode', lambda lock, _: modes.append(lock.mode))
+        self.assertTrue(first.downgrade_sync())
+        self.assertEqual(first.mode, WebLocks.Mode.SHARED)
+        wait_for(lambda: modes == [WebLocks.Mode.SHARED])
+        with self.manager.lock('x', mode='shared', if_available=True) as reader:
+            self.assertTrue(reader.held)
+        with self.assertRaises(GLib.Error) as caught:
+            self.manager.request_sync('y', WebLocks.Options(slots=0))
+        self.assertTrue(caught.exception.matches(Gio.io_error_quark(),
+                                                 Gio.IOErrorEnum.INVALID_ARGUMENT))
+        first.release_sync()
+
     def test_observable_and_break(self):
         lock = self.manager.request_sync('x')
         for managers in (self.agent.list_observable_sync(None),

@@ -48,6 +48,17 @@ class Calls(AsyncTestCase):
             self.assert_nothing_left()
         self.run_async(body())
 
+    def test_downgrade(self):
+        async def body():
+            async with self.manager.lock('x', slots=2) as lock:
+                await lock.downgrade()
+                self.assertEqual(lock.mode, WebLocks.Mode.SHARED)
+                async with self.manager.lock('x', mode='shared') as reader:
+                    self.assertTrue(reader.held)
+            await self.assert_raises_error(Errors.NOT_HELD, lock.downgrade())
+            self.assert_nothing_left()
+        self.run_async(body())
+
     def test_waits(self):
         async def body():
             order = []

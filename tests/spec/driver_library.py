@@ -44,6 +44,10 @@ INEXPRESSIBLE = {
     'key-reusable': OWN_KEYS,
     'key-of-a-repeated-steal': OWN_KEYS,
     'key-range': OWN_KEYS,
+    'slots-key': OWN_KEYS,
+    'slots-shared': 'slots 1 is not told from none',
+    'downgrade-foreign-ids': FOREIGN_IDS,
+    'downgrade-key': OWN_KEYS,
     'repeats-are-free': OWN_KEYS,
 }
 NAMES = {
@@ -164,8 +168,6 @@ class LibraryDriver:
     def get_skip_reason(case):
         if any(step.verb == 'watch' for step in case.steps):
             return "the library's watchers get lists, not events"
-        if any(step.verb == 'downgrade' or (step.wanted and 'slots' in step.wanted.options) for step in case.steps):
-            return 'not yet in the library'
         return INEXPRESSIBLE.get(case.name)
 
     def join(self, letter):
@@ -200,6 +202,7 @@ class LibraryDriver:
         options.set_timeout(wanted.options.get('timeout', 0) * TIMEOUT_FACTOR)
         options.set_why(wanted.options.get('why'))
         options.set_command(wanted.options.get('for'))
+        options.set_slots(wanted.options.get('slots', 1))
         return options
 
     def request(self, letter, wanted, by_steal):
@@ -260,6 +263,17 @@ class LibraryDriver:
         # The library doesn't report whether the abort came in time, so the result is waited for.
         one.client.complete_pending_calls(bucket)
         return not was_done and is_cancelled(one.error)
+
+    def downgrade(self, letter, number, bucket):
+        lock = self._find(letter, number, bucket).lock
+        if lock is None:
+            raise DBusError('NotHeld', 'There is no lock')
+        try:
+            lock.downgrade_sync(None)
+        except GLib.Error as error:
+            lost = lock.get_error()
+            raise DBusError('NotHeld' if lost is not None else name_error(error), error.message) from None
+        assert lock.get_mode() == WebLocks.Mode.SHARED
 
     def break_locks(self, letter, bucket, name):
         try:

@@ -271,6 +271,23 @@ on_released(GObject *source, GAsyncResult *result, gpointer data)
 }
 
 static void
+on_downgraded(GObject *source, GAsyncResult *result, gpointer data)
+{
+    g_autofree Operation *operation = data;
+    Module *self = operation->module;
+    g_autoptr(GError) error = NULL;
+
+    web_locks_lock_downgrade_finish(WEB_LOCKS_LOCK(source), result, &error);
+    end_pending(self);
+    if (self->is_closing)
+        return;
+    if (error != NULL)
+        call_with_error(self, self->result, operation->number, error);
+    else
+        call(self, self->result, operation->number, NULL, new_null(self));
+}
+
+static void
 on_queried(GObject *source, GAsyncResult *result, gpointer data)
 {
     g_autofree Operation *operation = data;
@@ -366,14 +383,15 @@ get_string(napi_env env, napi_value value, char buffer[STRING_BYTES_MAX])
                : NULL;
 }
 
-/* request(number, bucket, name, flags, timeout, why) */
+/* request(number, bucket, name, flags, timeout, why, slots) */
 static napi_value
 request(napi_env env, napi_callback_info info)
 {
-    napi_value values[6];
+    napi_value values[7];
     Module *self = get_arguments(env, info, values, G_N_ELEMENTS(values));
     const gint64 flags = get_number(env, values[3]);
     const guint timeout_ms = (guint)get_number(env, values[4]);
+    const gint64 slots = get_number(env, values[6]);
     char bucket[STRING_BYTES_MAX], name[STRING_BYTES_MAX], why[STRING_BYTES_MAX];
     const char *why_or_null = get_string(env, values[5], why);
     g_autoptr(WebLocksOptions) options = NULL;
@@ -385,7 +403,8 @@ request(napi_env env, napi_callback_info info)
         request->cancellable = g_cancellable_new();
     if (flags & FLAG_IS_CANCELLED)
         g_cancellable_cancel(request->cancellable);
-    if ((flags & (FLAG_SHARED | FLAG_IF_AVAILABLE | FLAG_STEAL)) || timeout_ms > 0 || why_or_null) {
+    if ((flags & (FLAG_SHARED | FLAG_IF_AVAILABLE | FLAG_STEAL)) || timeout_ms > 0 || why_or_null ||
+        slots != 1) {
         options = web_locks_options_new();
         web_locks_options_set_mode(options, flags & FLAG_SHARED ? WEB_LOCKS_MODE_SHARED
                                                                 : WEB_LOCKS_MODE_EXCLUSIVE);
@@ -393,6 +412,7 @@ request(napi_env env, napi_callback_info info)
         web_locks_options_set_steal(options, (flags & FLAG_STEAL) != 0);
         web_locks_options_set_timeout(options, timeout_ms);
         web_locks_options_set_why(options, why_or_null != NULL ? why : "");
+        web_locks_options_set_slots(options, (guint)slots);
     }
     g_hash_table_insert(self->requests, &request->number, request);
     begin_pending(self);
@@ -413,6 +433,20 @@ cancel(napi_env env, napi_callback_info info)
 
     if (request != NULL && request->cancellable != NULL)
         g_cancellable_cancel(request->cancellable);
+    return NULL;
+}
+
+/* downgrade(number, number of the lock), which is held by the script */
+static napi_value
+downgrade(napi_env env, napi_callback_info info)
+{
+    napi_value values[2];
+    Module *self = get_arguments(env, info, values, G_N_ELEMENTS(values));
+    const gint64 number = get_number(env, values[1]);
+    const Request *request = g_hash_table_lookup(self->requests, &number);
+
+    web_locks_lock_downgrade_async(request->lock, NULL, on_downgraded,
+                                   operation_new(self, get_number(env, values[0])));
     return NULL;
 }
 
@@ -526,9 +560,9 @@ module_free(void *data)
 }
 
 static const napi_property_descriptor functions[] = {
-    {.utf8name = "cancel", .method = cancel},   {.utf8name = "query", .method = query},
-    {.utf8name = "release", .method = release}, {.utf8name = "request", .method = request},
-    {.utf8name = "run", .method = run},
+    {.utf8name = "cancel", .method = cancel},   {.utf8name = "downgrade", .method = downgrade},
+    {.utf8name = "query", .method = query},     {.utf8name = "release", .method = release},
+    {.utf8name = "request", .method = request}, {.utf8name = "run", .method = run},
 };
 
 /* start(result, lost, wanted): begins an agent, and returns its functions. The hook runs before the

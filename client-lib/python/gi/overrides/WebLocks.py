@@ -50,9 +50,9 @@ def milliseconds(timeout):
     return max(1, math.ceil(min(timeout * 1000, TIMEOUT_MS_MAX)))
 
 
-def options_from(mode, timeout, why, steal, if_available):
+def options_from(mode, timeout, why, steal, if_available, slots):
     return WebLocks.Options(mode=mode_from(mode), timeout=milliseconds(timeout), why=why,
-                            steal=steal, if_available=if_available)
+                            steal=steal, if_available=if_available, slots=slots)
 
 
 # ---- results after a cancellation
@@ -269,22 +269,22 @@ class Manager(WebLocks.Manager):
         return f'<WebLocks.Manager of bucket {self.bucket!r}>'
 
     def lock(self, name, *, mode='exclusive', timeout=None, why=None, steal=False,
-             if_available=False, cancellable=None):
+             if_available=False, slots=1, cancellable=None):
         """For `with` and `async with`; yields the Lock, or None if it was not available."""
-        options = options_from(mode, timeout, why, steal, if_available)
+        options = options_from(mode, timeout, why, steal, if_available, slots)
         return LockScope(self, name, options, cancellable)
 
     async def request(self, name, *, mode='exclusive', timeout=None, why=None, steal=False,
-                      if_available=False, cancellable=None):
+                      if_available=False, slots=1, cancellable=None):
         """Returns the Lock, or None if it was not available. The caller has to release it."""
-        options = options_from(mode, timeout, why, steal, if_available)
+        options = options_from(mode, timeout, why, steal, if_available, slots)
         return await request_on_asyncio(self, name, options, cancellable)
 
     async def request_many(self, names, *, mode='exclusive', timeout=None, why=None, steal=False,
-                           if_available=False, cancellable=None):
+                           if_available=False, slots=1, cancellable=None):
         """Returns a list of Locks sorted by name, or None if one was not available."""
         names = list(names)
-        options = options_from(mode, timeout, why, steal, if_available)
+        options = options_from(mode, timeout, why, steal, if_available, slots)
         locks = await on_asyncio(functools.partial(self.request_many_async, names, options),
                                  self.request_many_finish, cancellable=cancellable,
                                  undo=release_locks, undo_with=self)
@@ -319,6 +319,10 @@ class Lock(WebLocks.Lock):
         """Releases the lock and awaits the answer; release() doesn't wait."""
         await on_asyncio(self.release_async, self.release_finish, can_cancel=False)
 
+    async def downgrade(self):
+        """Makes an exclusive lock shared, without a gap, and awaits the answer."""
+        await on_asyncio(self.downgrade_async, self.downgrade_finish, can_cancel=False)
+
 
 @exported
 class LockInfo(WebLocks.LockInfo):
@@ -335,6 +339,7 @@ class LockInfo(WebLocks.LockInfo):
     since = attribute('since')
     position = attribute('position')
     blocked_by = attribute('blocked_by')
+    slots = attribute('slots')
     manager = attribute('manager')
 
     def __repr__(self):
