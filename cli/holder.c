@@ -290,6 +290,7 @@ request(Holder *self)
         web_locks_options_set_mode(options, WEB_LOCKS_MODE_SHARED);
     web_locks_options_set_if_available(options, self->options.nonblock);
     web_locks_options_set_steal(options, self->options.steal);
+    web_locks_options_set_slots(options, self->options.slots);
     if (!self->options.nonblock)
         web_locks_options_set_timeout(options, timeout_ms(self->options.wait));
     if (self->options.why != NULL)
@@ -395,6 +396,8 @@ holder_options_table(HolderOptions *into, const Option *own)
          N_("Exit status if the lock could not be acquired (default: 1)"), option_status,
          &into->conflict_status},
         {"steal", 0, NULL, N_("Steal the lock from its holders"), option_set, &into->steal},
+        {"slots", 0, "N", N_("Let N holders have the lock at the same time"), option_count,
+         &into->slots},
         {"why", 0, "TEXT", N_("Purpose shown by 'weblocks list'"), option_text, &into->why},
         {"verbose", 'v', NULL, N_("Report how long the request took, or who holds the lock"),
          option_set, &into->verbose},
@@ -414,6 +417,11 @@ holder_options_check(HolderOptions *options, const Command *command)
 {
     if (options->connect_timeout >= 0 && !target_is_clustered(&options->target)) {
         options_complain(command, _("--connect-timeout is for buckets of a cluster"));
+        return FALSE;
+    }
+    if (options->slots > 1 && (options->shared || target_is_clustered(&options->target))) {
+        options_complain(command, _("--slots cannot be combined with --shared, and is not for "
+                                    "buckets of a cluster"));
         return FALSE;
     }
     options->nonblock = options->nonblock || (options->wait >= 0 && options->wait <= 0);

@@ -24,6 +24,7 @@ typedef struct {
     double wait;            /* in seconds; negative: no limit */
     double connect_timeout; /* the same */
     int conflict_status;
+    guint slots;          /* of a counting lock; 1: it is none */
     const char *why;      /* NULL: none */
     const char *command;  /* what the lock is for; NULL: this process */
     gboolean ignore_loss; /* a loss doesn't change the exit status */
@@ -68,6 +69,7 @@ struct Holder {
 #define HOLDER_OPTIONS_DEFAULT                           \
     ((HolderOptions){.target = TARGET_DEFAULT,           \
                      .conflict_status = STATUS_CONFLICT, \
+                     .slots = 1,                         \
                      .wait = -1,                         \
                      .connect_timeout = -1})
 

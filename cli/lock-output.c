@@ -115,6 +115,7 @@ add_members(Json *json, WebLocksLockInfo *info)
     json_number(json, "uid", web_locks_lock_info_get_uid(info));
     json_string(json, "host", host_of(info));
     json_string(json, "why", web_locks_lock_info_get_why(info));
+    json_number(json, "slots", web_locks_lock_info_get_slots(info));
     json_number(json, "position", web_locks_lock_info_get_position(info));
     json_strings(json, "blockedBy", web_locks_lock_info_get_blocked_by(info));
     add_evidence(json, info);
@@ -141,6 +142,16 @@ lock_output_snapshot(Json *json, WebLocksSnapshot *snapshot)
 {
     add_list(json, "held", web_locks_snapshot_get_held(snapshot));
     add_list(json, "pending", web_locks_snapshot_get_pending(snapshot));
+}
+
+/* With the number of slots of a counting lock. Returns an owned text. */
+static char *
+describe_mode(WebLocksLockInfo *info)
+{
+    const char *mode = lock_output_mode(web_locks_lock_info_get_mode(info));
+    const guint slots = web_locks_lock_info_get_slots(info);
+
+    return slots > 1 ? g_strdup_printf("%s/%u", mode, slots) : g_strdup(mode);
 }
 
 Table *
@@ -220,11 +231,12 @@ lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, GHashT
 {
     g_autofree char *age = format_age(get_age(info));
     g_autofree char *blockers = list_blockers(info, uses);
+    g_autofree char *mode = describe_mode(info);
 
     if (bucket != NULL)
         table_add(table, bucket);
     table_add(table, web_locks_lock_info_get_name(info));
-    table_add(table, lock_output_mode(web_locks_lock_info_get_mode(info)));
+    table_add(table, mode);
     table_add(table, state_of(info));
     table_add(table, age);
     table_add_optional(table, web_locks_lock_info_get_who(info));

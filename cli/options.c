@@ -94,6 +94,20 @@ option_status(const char *value, gpointer into, GError **error)
     return TRUE;
 }
 
+gboolean
+option_count(const char *value, gpointer into, GError **error)
+{
+    guint64 count;
+
+    if (!g_ascii_string_to_unsigned(value, 10, 1, G_MAXUINT32, &count, NULL)) {
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                    _("'%s' is not a number from 1 on"), value);
+        return FALSE;
+    }
+    *(guint *)into = (guint)count;
+    return TRUE;
+}
+
 static void
 print_option(const Option *option)
 {

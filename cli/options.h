@@ -47,3 +47,4 @@ gboolean option_unset(const char *value, gpointer into, GError **error);  /* gbo
 gboolean option_text(const char *value, gpointer into, GError **error);   /* const char *, UTF-8 */
 gboolean option_time(const char *value, gpointer into, GError **error);   /* double: s, >= 0 */
 gboolean option_status(const char *value, gpointer into, GError **error); /* int, 0 to 255 */
+gboolean option_count(const char *value, gpointer into, GError **error);  /* guint, >= 1 */

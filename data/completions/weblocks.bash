@@ -49,7 +49,7 @@ _weblocks_look_back() {
         _weblocks_bucket=(--group "${words[index + 1]}")
         ((++index))
         ;;
-      --wait | --timeout | --connect-timeout | --conflict-exit-code | --why | --on-loss | --grace | --command | --also-flock | \
+      --wait | --timeout | --connect-timeout | --conflict-exit-code | --slots | --why | --on-loss | --grace | --command | --also-flock | \
         --app | --uid | --client)
         ((++index))
         ;;
@@ -65,7 +65,7 @@ _weblocks_look_back() {
 }
 
 _weblocks_options() {
-  local lock='--shared --exclusive --nonblock --wait= --timeout= --connect-timeout= --conflict-exit-code= --steal --why=
+  local lock='--shared --exclusive --nonblock --wait= --timeout= --connect-timeout= --conflict-exit-code= --steal --slots= --why=
     --verbose --bucket= --group= --system --help'
   case $1 in
     run)
@@ -101,7 +101,7 @@ _weblocks_value() {
     --on-loss) _weblocks_words 'kill ignore' ;;
     --also-flock | --metrics) _filedir ;;
     --uid) mapfile -t COMPREPLY < <(compgen -u -- "$cur") ;;
-    -w | -E | -c | --wait | --timeout | --connect-timeout | --conflict-exit-code | --why | --grace | --command | --app | \
+    -w | -E | -c | --wait | --timeout | --connect-timeout | --conflict-exit-code | --slots | --why | --grace | --command | --app | \
       --client) ;;
     *) return 1 ;;
   esac

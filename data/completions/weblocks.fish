@@ -19,7 +19,7 @@ function __weblocks_words
             case --
                 set index (math $index + 1)
                 break
-            case --wait --timeout --connect-timeout --conflict-exit-code --why --on-loss --grace --command --also-flock \
+            case --wait --timeout --connect-timeout --conflict-exit-code --slots --why --on-loss --grace --command --also-flock \
                     --bucket --app --uid --client
                 set index (math $index + 2)
             case '--*'
@@ -117,6 +117,7 @@ __weblocks_option 'run hold' -l timeout -x -d 'Fail if not granted within that t
 __weblocks_option 'run hold' -l connect-timeout -x -d "Fail if the cluster can't be reached for that time"
 __weblocks_option 'run hold' -s E -l conflict-exit-code -x -d 'Exit status if the lock could not be acquired'
 __weblocks_option 'run hold' -l steal -d 'Steal the lock from its holders'
+__weblocks_option 'run hold' -l slots -x -d 'Let that number of holders have the lock at the same time'
 __weblocks_option 'run hold steal' -l why -x -d 'Purpose shown by list'
 __weblocks_option 'run hold' -s v -l verbose -d 'Report how long it took, or who holds the lock'
 __weblocks_option run -s c -l command -x -d 'Run this line of the shell'

@@ -3,6 +3,7 @@
 
 """weblocks hold: a lock for as long as a script reads the output."""
 
+import json
 import os
 import signal
 import subprocess
@@ -89,6 +90,26 @@ class Hold(CliTestCase):
         self.check(1, 'hold', '-n', self.name)
         self.check(7, 'hold', '-w', '0.01', '-E', '7', self.name)
         self.check(64, 'hold', '--steal', '-n', self.name)
+
+
+class Slots(CliTestCase):
+    def test_counting_lock(self):
+        """Two hold it, the third waits; `list` shows it."""
+        name = self.unique()
+        first, second = [self.job('hold', '--slots=2', name) for _ in range(2)]
+        tokens = [int(job.line()) for job in (first, second)]
+        self.assertEqual(len(set(tokens)), 2)
+        self.check(1, 'hold', '-n', '--slots', '2', name)
+        self.check(1, 'hold', '-n', '--slots', '3', name)
+        self.check(1, 'run', '-n', name, 'true')
+        lines = [line.split('\t') for line in self.check(0, 'list', name).splitlines()]
+        self.assertEqual([line[1:3] for line in lines], [['exclusive/2', 'held']] * 2)
+        held = json.loads(self.check(0, 'list', '--json', name))['held']
+        self.assertEqual([(entry['mode'], entry['slots']) for entry in held], [('exclusive', 2)] * 2)
+        third = self.job('run', '--slots', '2', name, 'echo', 'ran')
+        self.wait_pending(name)
+        first.end()
+        self.assertEqual((third.line(), third.wait()), ('ran', 0))
 
 
 class Bash(CliTestCase):

@@ -176,7 +176,7 @@ class List(ShowTestCase):
 
 class Details(ShowTestCase):
     KEYS = ['name', 'mode', 'clientId', 'state', 'id', 'token', 'age', 'since', 'pid', 'process',
-            'who', 'whoPid', 'application', 'uid', 'host', 'why', 'position', 'blockedBy', 'evidence',
+            'who', 'whoPid', 'application', 'uid', 'host', 'why', 'slots', 'position', 'blockedBy', 'evidence',
             'evidenceText']
 
     def test_json(self):
@@ -199,6 +199,7 @@ class Details(ShowTestCase):
         self.assertIsInstance(entry['age'], int)
         self.assertTrue(before * 1000 - 2000 < entry['since'] < time.time() * 1000 + 2000)
         self.assertEqual((entry['id'], entry['application'], entry['uid']), (id_, '', os.getuid()))
+        self.assertEqual(entry['slots'], 1)
         entry, = snapshot['pending']
         self.assertEqual((entry['state'], entry['token'], entry['position'], entry['blockedBy'],
                           entry['why'], entry['mode']),

@@ -63,6 +63,11 @@ class UsageErrors(CliTestCase):
                                        expected='valid time, such as 90, 90s')
         for value in ('', 'x', '-1', '256', '1.0', '99999999999999999999', '0x1', ' 1'):
             self.check_usage_error('run', '-E', value, 'x', 'true', expected='0 to 255')
+        for value in ('', 'x', '-1', '0', '1.0', '4294967296', '0x2', ' 2'):
+            for command in (('run', 'x', 'true'), ('hold', 'x')):
+                self.check_usage_error(command[0], '--slots', value, *command[1:], expected='from 1 on')
+        for options in (('--slots=2', '-s'), ('--slots', '2', '--bucket=cluster:x')):
+            self.check_usage_error('run', *options, 'x', 'true', expected='--slots')
         for value in ('', 'Kill', 'kill ', 'stop'):
             self.check_usage_error('run', f'--on-loss={value}', 'x', 'true', expected='neither')
 
