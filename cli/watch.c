@@ -154,6 +154,14 @@ print_change(Watch *watch, const char *change, const char *state, WebLocksLockIn
     table_print(table);
 }
 
+/* A held lock was downgraded. */
+static void
+on_mode_changed(WebLocksLockInfo *info, GParamSpec *pspec, gpointer data)
+{
+    print_change(data, "downgraded", "held", info);
+    flush(data);
+}
+
 static void
 print_changes(Watch *watch,
               GListModel *list,
@@ -164,14 +172,18 @@ print_changes(Watch *watch,
 {
     const char *state = known == watch->held ? "held" : "pending";
 
-    for (guint i = 0; i < n_removed; i++)
+    for (guint i = 0; i < n_removed; i++) {
+        g_signal_handlers_disconnect_by_data(known->pdata[position + i], watch);
         print_change(watch, "removed", state, known->pdata[position + i]);
+    }
     if (n_removed > 0)
         g_ptr_array_remove_range(known, position, n_removed);
     for (guint i = 0; i < n_added; i++) {
         WebLocksLockInfo *info = g_list_model_get_item(list, position + i);
 
         g_ptr_array_insert(known, (int)(position + i), info);
+        if (known == watch->held)
+            g_signal_connect(info, "notify::mode", G_CALLBACK(on_mode_changed), watch);
         print_change(watch, "added", state, info);
     }
     flush(watch);

@@ -406,6 +406,15 @@ class Watch(ShowTestCase):
             job.signal(number)
             self.assertEqual((job.wait(), job.line(), job.stderr()), (-number, None, ''))
 
+    def test_downgrade(self):
+        job = self.job('watch', '--json', '-b', self.bucket)
+        x, _ = self.a.request('x', self.bucket)
+        self.assertEqual(self.changes(job, 1), [self.change('added', 'held', 'x', self.a)])
+        self.a.downgrade(x, self.bucket)
+        self.assertEqual(self.changes(job, 1), [self.change('downgraded', 'held', 'x', self.a, 'shared')])
+        self.a.release(x, self.bucket)
+        self.assertEqual(self.changes(job, 1), [self.change('removed', 'held', 'x', self.a, 'shared')])
+
     def test_plain_lines(self):
         job = self.job('watch', '--bucket', self.bucket)
         self.wait_watching(job)
