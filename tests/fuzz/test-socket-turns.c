@@ -437,8 +437,7 @@ add_calm(LockMode mode, guint n_requests)
 
     sender->is_calm = TRUE;
     for (guint64 key = 1; key <= n_requests; key++)
-        packet_write_request(sender->packet, 0, key, 0, mode, 0, 0, "b", "x", NULL,
-                             NULL);
+        packet_write_request(sender->packet, 0, key, 0, mode, 0, 0, "b", "x", NULL, NULL);
     g_assert_cmpint(send(sender->fd, sender->packet->data, sender->packet->len, 0), >, 0);
     serve_turns(2 * n_requests / MESSAGES_MAX + 4);
     g_assert_cmpuint(sender->n_read, ==, n_requests);
