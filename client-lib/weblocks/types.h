@@ -7,7 +7,11 @@
 #error "Only <weblocks/weblocks.h> can be included directly"
 #endif
 
+/* Qt defines `signals`, and a member in GIO's headers has this name. */
+#pragma push_macro("signals")
+#undef signals
 #include <gio/gio.h>
+#pragma pop_macro("signals")
 
 G_BEGIN_DECLS
 

@@ -223,9 +223,8 @@ class Installed(unittest.TestCase):
                 return directory
         raise AssertionError(f'{name} is not installed')
 
-    def test_consumer(self):
-        program = os.path.join(self.root, 'consumer')
-        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'consumer.c')
+    def flags(self):
+        """Of the compiler, for a program that uses the installed files."""
         env = {**os.environ, 'PKG_CONFIG_SYSROOT_DIR': self.root,
                'PKG_CONFIG_PATH': self.find('weblocks-1.pc')}
         paths = shlex.split(run('pkg-config', '--cflags-only-I', '--libs-only-L', 'weblocks-1',
@@ -233,6 +232,19 @@ class Installed(unittest.TestCase):
         flags = [flag for flag in paths if 'weblocks' in flag or flag.startswith('-L')]
         flags += shlex.split(run('pkg-config', '--cflags', '--libs', 'gio-2.0'))
         self.assertTrue(any('weblocks-1' in flag for flag in flags), flags)
+        return flags
+
+    def test_headers_after_those_of_qt(self):
+        """Qt has a macro `signals`, which it needs afterwards; a member in GIO's headers has this name."""
+        source = os.path.join(self.root, 'after-qt.c')
+        with open(source, 'w', encoding='utf-8') as file:
+            file.write('#define signals 1\n#include <weblocks/weblocks.h>\n#if signals != 1\n#error\n#endif\n')
+        run(*shlex.split(environment('CC')), '-fsyntax-only', source, *self.flags())
+
+    def test_consumer(self):
+        program = os.path.join(self.root, 'consumer')
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'consumer.c')
+        flags = self.flags()
         run(*shlex.split(environment('CC')), *shlex.split(os.environ.get('TEST_CFLAGS', '')),
             source, '-o', program, *flags, '-lweblocks-1')
         self.assertIn('libweblocks-1.so.0', run('readelf', '-d', program))
