@@ -4,7 +4,8 @@
 """The targets of the figures."""
 
 from figures import Target
-from measures import bounds, calm, cluster, cluster_many, crashes, growth, handovers, memory, node, pairs, state, throughput
+from measures import (bounds, calm, cluster, cluster_many, crashes, growth, handovers, memory, node, pairs, state,
+                      throughput)
 
 
 def all_targets(settings, tables):

@@ -71,7 +71,8 @@ test('a lock that was stolen between the grant and the callback', async t => {
     prototype.request_finish = function (result) {
         prototype.request_finish = finish;
         const lock = finish.call(this, result);
-        WebLocks.Manager.new(stealer, 'default').request_sync(name, new WebLocks.Options({steal: true}), null);
+        const options = new WebLocks.Options({steal: true});
+        WebLocks.Manager.new(stealer, 'default').request_sync(name, options, null);
         while (lock.held)
             this.query_sync(null);
         // After the emission of the signal `lost`.
