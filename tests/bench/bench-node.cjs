@@ -6,7 +6,7 @@
 //
 //     bench-node.cjs MODULE one COUNT                one pair after the other
 //     bench-node.cjs MODULE many COUNT               64 names at a time
-//     bench-node.cjs MODULE proper-lockfile COUNT FILE
+//     bench-node.cjs MODULE proper-lockfile COUNT FILE    which is there
 
 'use strict';
 
@@ -26,7 +26,7 @@ const WAYS = {
         (_value, number) => module_.locks.request(`printer ${number}`, async () => {}))),
 
     async 'proper-lockfile'() {
-        const release = await module_.lock(file, {realpath: false});
+        const release = await module_.lock(file);
         await release();
     },
 };

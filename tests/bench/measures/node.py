@@ -5,6 +5,7 @@
 
 import contextlib
 import os
+import pathlib
 import shutil
 import subprocess
 import tempfile
@@ -65,5 +66,6 @@ def measure(settings, table):
         with cores(which), contextlib.ExitStack() as stack:
             scene = stack.enter_context(Scene(settings, settings.best_kind))
             directory = stack.enter_context(tempfile.TemporaryDirectory(dir='/dev/shm'))
+            pathlib.Path(directory, 'file').touch()
             measure_in_turns(settings, table, which, list(ways(settings, scene, directory)),
                              settings.repetitions)
