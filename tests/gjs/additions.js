@@ -7,10 +7,7 @@
 import Gio from 'gi://Gio';
 import WebLocks from 'gi://WebLocks?version=1';
 
-import {DOMException, forAgent, forManager, locks} from '../../client-lib/gjs/weblocks.js';
-});
-
-import {AbortController, DOMException, forManager, locks} from '../../client-lib/gjs/weblocks.js';
+import {AbortController, DOMException, forAgent, forManager, locks} from '../../client-lib/gjs/weblocks.js';
 import {assert, run, show, test} from './testing.js';
 
 const unused = () => {

@@ -63,9 +63,9 @@ test('options are read once, in alphabetical order, and before the callback', as
         },
     });
     await assert.rejects(locks.request(t.name(), options, 'no function'), 'TypeError');
-    assert.equal(order.filter(member => !['timeout', 'why'].includes(member)),
+    assert.equal(order.filter(member => !['slots', 'timeout', 'why'].includes(member)),
         ['ifAvailable', 'mode', 'signal', 'steal']);
-    assert.equal(order.length, 6, 'reads');
+    assert.equal(order.length, 7, 'reads');
 });
 
 test('an exception of an option\'s getter is the reason', async t => {
