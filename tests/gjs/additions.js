@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// Additions to the standard: the options timeout, why and slots, the token of a lock, its downgrade, and whether it is
-// wanted.
+// Additions to the standard: the options timeout and why, the token of a lock, and what is of the library. See holding.js,
+// too.
 
 import Gio from 'gi://Gio';
 import WebLocks from 'gi://WebLocks?version=1';
 
-import {AbortController, DOMException, forAgent, forManager, locks} from '../../client-lib/gjs/weblocks.js';
+import {DOMException, forAgent, forManager, locks} from '../../client-lib/gjs/weblocks.js';
 import {assert, run, show, test} from './testing.js';
 
 const unused = () => {
@@ -87,56 +87,10 @@ test('lock.lost of a lock whose agent was closed', async t => {
     assert.equal((await assert.rejects(pending.done, 'AbortError')).cause.code, 'closed');
 });
 
-test('a holder learns that somebody waits', async t => {
+test('slots are shown', async t => {
     const name = t.name();
-    const seen = [];
-    const controller = new AbortController();
-    let kept;
-    await locks.request(name, lock => new Promise(resolve => {
-        kept = lock;
-        seen.push(lock.wanted);
-        lock.onwanted = () => {
-            seen.push(lock.wanted);
-            if (lock.wanted)
-                controller.abort();
-            else
-                resolve();
-        };
-        locks.request(name, {signal: controller.signal}, unused).catch(() => {});
-    }));
-    assert.equal(seen, [false, true, false]);
-    assert.equal(kept.wanted, false);
-});
-
-test('slots counts holders', async t => {
-    const name = t.name();
-    const first = await t.hold(locks, name, {slots: 2});
     await t.hold(locks, name, {slots: 2});
-    assert.equal(await locks.request(name, {slots: 2, ifAvailable: true}, lock => lock), null);
-    assert.equal(await locks.request(name, {ifAvailable: true}, lock => lock), null);
     assert.equal((await inspect(name)).held.get_item(0).slots, 2);
-    await assert.rejects((await first.granted).downgrade(), 'InvalidStateError');
-    for (const slots of [0, -1, 2 ** 32, 'two', 2n])
-        await assert.rejects(locks.request(name, {slots}, unused), 'TypeError', show(slots));
-    await assert.rejects(locks.request(name, {slots: 2, mode: 'shared'}, unused), 'TypeError');
-});
-
-test('a lock is downgraded without a gap', async t => {
-    const name = t.name();
-    const holder = await t.hold(locks, name);
-    const lock = await holder.granted;
-    const {token} = lock;
-    const reader = locks.request(name, {mode: 'shared'}, ({mode}) => mode);
-    const writer = locks.request(name, () => 'written');
-    await lock.downgrade();
-    assert.equal([lock.mode, lock.token], ['shared', token]);
-    assert.equal(await reader, 'shared');
-    const {held, pending} = await locks.query();
-    assert.equal([held.map(info => info.mode), pending.map(info => info.mode)], [['shared'], ['exclusive']]);
-    await lock.downgrade();
-    await holder.release();
-    assert.equal(await writer, 'written');
-    await assert.rejects(lock.downgrade(), 'InvalidStateError');
 });
 
 test('a manager can be constructed', async t => {
