@@ -253,14 +253,13 @@ operation_new(Module *module, gint64 number)
     return self;
 }
 
+/* The end of an operation, with an error or without a value. */
 static void
-on_released(GObject *source, GAsyncResult *result, gpointer data)
+end_operation(gpointer data, const GError *error)
 {
     g_autofree Operation *operation = data;
     Module *self = operation->module;
-    g_autoptr(GError) error = NULL;
 
-    web_locks_lock_release_finish(WEB_LOCKS_LOCK(source), result, &error);
     end_pending(self);
     if (self->is_closing)
         return;
@@ -271,20 +270,21 @@ on_released(GObject *source, GAsyncResult *result, gpointer data)
 }
 
 static void
+on_released(GObject *source, GAsyncResult *result, gpointer data)
+{
+    g_autoptr(GError) error = NULL;
+
+    web_locks_lock_release_finish(WEB_LOCKS_LOCK(source), result, &error);
+    end_operation(data, error);
+}
+
+static void
 on_downgraded(GObject *source, GAsyncResult *result, gpointer data)
 {
-    g_autofree Operation *operation = data;
-    Module *self = operation->module;
     g_autoptr(GError) error = NULL;
 
     web_locks_lock_downgrade_finish(WEB_LOCKS_LOCK(source), result, &error);
-    end_pending(self);
-    if (self->is_closing)
-        return;
-    if (error != NULL)
-        call_with_error(self, self->result, operation->number, error);
-    else
-        call(self, self->result, operation->number, NULL, new_null(self));
+    end_operation(data, error);
 }
 
 static void
