@@ -3,20 +3,14 @@
 
 #include "client-lib/who.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "client-lib/lock-info-private.h"
 #include "common/boot-time.h"
+#include "common/process-stat.h"
 #include "common/program-name.h"
-
-/* Longer than a line of stat, and than most command lines up to the script. */
-#define FILE_BYTES 2048
-/* The numbers of fields behind the state, in stat. */
-#define FIELD_TERMINAL 4
-#define FIELD_START    19
 
 /* "rsync (pid 123)": the process id is of the process that runs under the lock. Otherwise the text
  * is a name. */
@@ -40,70 +34,11 @@ split_command(const char *command, guint *out_pid)
 
 /* ---- the process, whose directory in /proc refers to it alone */
 
-typedef struct {
-    char *name; /* as the process chooses it; owned */
-    gboolean has_terminal;
-    gint64 start_us; /* by boot_time_get_us(), at the latest a clock tick before */
-} Stat;
-
-/* Returns how many bytes were read, behind which there is a NUL. */
-static gsize
-read_file(int directory, const char *file, char buffer[FILE_BYTES])
-{
-    int fd = openat(directory, file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    ssize_t n = -1;
-
-    if (fd >= 0) {
-        do
-            n = read(fd, buffer, FILE_BYTES - 1);
-        while (n < 0 && errno == EINTR);
-        close(fd);
-    }
-    buffer[MAX(n, 0)] = '\0';
-    return (gsize)MAX(n, 0);
-}
-
-static const char *
-skip_fields(const char *text, guint n)
-{
-    for (; n > 0 && text != NULL; n--) {
-        text = strchr(text, ' ');
-        if (text != NULL)
-            text++;
-    }
-    return text;
-}
-
-/* Parses "PID (NAME) STATE ...". The name may contain spaces and parentheses. */
-static gboolean
-read_stat(int directory, Stat *out)
-{
-    const guint64 rate = (guint64)MAX(sysconf(_SC_CLK_TCK), 1);
-    char text[FILE_BYTES];
-    const char *begin, *end, *terminal, *start;
-    guint64 ticks;
-
-    read_file(directory, "stat", text);
-    begin = strchr(text, '(');
-    end = strrchr(text, ')');
-    if (begin == NULL || end == NULL || end < begin || end[1] != ' ')
-        return FALSE;
-    terminal = skip_fields(end + 2, FIELD_TERMINAL);
-    start = skip_fields(end + 2, FIELD_START);
-    if (start == NULL)
-        return FALSE;
-    ticks = g_ascii_strtoull(start, NULL, 10);
-    out->name = g_strchomp(g_strndup(begin + 1, (gsize)(end - begin - 1)));
-    out->has_terminal = g_ascii_strtoll(terminal, NULL, 10) != 0;
-    out->start_us = (gint64)(ticks / rate * G_USEC_PER_SEC + ticks % rate * G_USEC_PER_SEC / rate);
-    return TRUE;
-}
-
 /* Returns a descriptor for the directory of the process, owned by the caller; -1 if it can't be
  * seen. A pid may have been given to another process, or be of another namespace: then it
  * has started later than the lock, or has another name. */
 static int
-open_process(WebLocksLockInfo *info, Stat *out_stat)
+open_process(WebLocksLockInfo *info, ProcessStat *out_stat)
 {
     const guint pid = web_locks_lock_info_get_pid(info);
     const char *process = web_locks_lock_info_get_process(info);
@@ -113,10 +48,10 @@ open_process(WebLocksLockInfo *info, Stat *out_stat)
 
     if (directory < 0)
         return -1;
-    if (read_stat(directory, out_stat) && out_stat->start_us <= boot_time_get_us() - age_us &&
+    if (process_stat_read(directory, out_stat) &&
+        out_stat->start_us <= boot_time_get_us() - age_us &&
         (*process == '\0' || g_str_equal(process, out_stat->name)))
         return directory;
-    g_clear_pointer(&out_stat->name, g_free);
     close(directory);
     return -1;
 }
@@ -125,8 +60,8 @@ open_process(WebLocksLockInfo *info, Stat *out_stat)
 static char *
 read_script(int directory)
 {
-    char line[FILE_BYTES];
-    const gsize size = read_file(directory, "cmdline", line);
+    char line[PROCESS_FILE_BYTES];
+    const gsize size = process_read_file(directory, "cmdline", line);
     g_autoptr(GPtrArray) words = g_ptr_array_new();
 
     for (gsize at = 0; at < size; at += strlen(line + at) + 1)
@@ -140,7 +75,7 @@ read_script(int directory)
 static char *
 look_at_process(WebLocksLockInfo *info)
 {
-    Stat stat = {NULL};
+    ProcessStat stat;
     int directory = open_process(info, &stat);
     char *who = NULL;
 
@@ -155,7 +90,6 @@ look_at_process(WebLocksLockInfo *info)
         who = read_script(directory);
     if (who == NULL)
         who = g_utf8_make_valid(stat.name, -1);
-    g_free(stat.name);
     close(directory);
     return who;
 }

@@ -3,67 +3,16 @@
 
 #include "client-lib/evidence/process-look.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Longer than a line of stat, whose numbers are of limited size; and than most lists of groups. */
-#define FILE_MAX_BYTES 2048
+#include "common/process-stat.h"
+
 /* Where systemd mounts the unified hierarchy of control groups. */
 #define GROUPS_DIRECTORY "/sys/fs/cgroup"
 /* In the list of a process's groups, the one in the unified hierarchy. */
 #define UNIFIED_PREFIX "0::"
-/* The fields of stat between the state and the start time. */
-#define FIELDS_BEFORE_START 18
-
-static gboolean
-read_file(int directory, const char *name, char buffer[FILE_MAX_BYTES])
-{
-    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    ssize_t n;
-
-    if (fd < 0)
-        return FALSE;
-    do
-        n = read(fd, buffer, FILE_MAX_BYTES - 1);
-    while (n < 0 && errno == EINTR);
-    close(fd);
-    buffer[MAX(n, 0)] = '\0';
-    return n > 0;
-}
-
-/* Parses "PID (NAME) STATE ...". The name may contain spaces and parentheses. */
-static gboolean
-parse_stat(char *stat, char **out_name, char *out_state, guint64 *out_start_ticks)
-{
-    char *begin = strchr(stat, '('), *end = strrchr(stat, ')');
-    const char *field;
-
-    if (begin == NULL || end == NULL || end < begin || end[1] != ' ')
-        return FALSE;
-    *end = '\0';
-    *out_name = g_strchomp(begin + 1);
-    *out_state = end[2];
-    field = end + 2;
-    for (guint i = 0; field != NULL && i <= FIELDS_BEFORE_START; i++) {
-        field = strchr(field, ' ');
-        if (field != NULL)
-            field++;
-    }
-    if (field == NULL)
-        return FALSE;
-    *out_start_ticks = g_ascii_strtoull(field, NULL, 10);
-    return TRUE;
-}
-
-static gint64
-ticks_to_us(guint64 ticks)
-{
-    const guint64 rate = (guint64)MAX(sysconf(_SC_CLK_TCK), 1);
-
-    return (gint64)(ticks / rate * G_USEC_PER_SEC + ticks % rate * G_USEC_PER_SEC / rate);
-}
 
 /* Returns the path of the group in the unified hierarchy; or NULL if there is no line with it, or
  * not all of one. */
@@ -85,12 +34,13 @@ parse_group(char *groups)
 static gboolean
 is_frozen(int directory)
 {
-    char groups[FILE_MAX_BYTES], events[FILE_MAX_BYTES];
-    const char *path = read_file(directory, "cgroup", groups) ? parse_group(groups) : NULL;
+    char groups[PROCESS_FILE_BYTES], events[PROCESS_FILE_BYTES];
+    const char *path =
+        process_read_file(directory, "cgroup", groups) > 0 ? parse_group(groups) : NULL;
     g_autofree char *file =
         path != NULL ? g_strconcat(GROUPS_DIRECTORY, path, "/cgroup.events", NULL) : NULL;
 
-    return file != NULL && read_file(AT_FDCWD, file, events) &&
+    return file != NULL && process_read_file(AT_FDCWD, file, events) > 0 &&
            strstr(events, "frozen 1\n") != NULL;
 }
 
@@ -98,10 +48,10 @@ is_frozen(int directory)
 static void
 measure_idle_time(ProcessLook *self, int directory, char state, gint64 now_us)
 {
-    char buffer[FILE_MAX_BYTES];
+    char buffer[PROCESS_FILE_BYTES];
     guint64 run_ns;
 
-    if ((state != 'R' && state != 'D') || !read_file(directory, "schedstat", buffer)) {
+    if ((state != 'R' && state != 'D') || process_read_file(directory, "schedstat", buffer) == 0) {
         self->idle_since_us = 0;
         return;
     }
@@ -115,18 +65,15 @@ measure_idle_time(ProcessLook *self, int directory, char state, gint64 now_us)
 static char
 look(ProcessLook *self, int directory, const char *name, gint64 known_us, gint64 now_us)
 {
-    char buffer[FILE_MAX_BYTES];
-    char *name_now;
+    ProcessStat stat;
     char state;
-    guint64 start_ticks;
 
-    if (!read_file(directory, "stat", buffer) ||
-        !parse_stat(buffer, &name_now, &state, &start_ticks))
+    if (!process_stat_read(directory, &stat) || stat.start_us > known_us ||
+        (*name != '\0' && strcmp(name, stat.name) != 0) ||
+        (self->start_ticks != 0 && self->start_ticks != stat.start_ticks))
         return '\0';
-    if (ticks_to_us(start_ticks) > known_us || (*name != '\0' && strcmp(name, name_now) != 0) ||
-        (self->start_ticks != 0 && self->start_ticks != start_ticks))
-        return '\0';
-    self->start_ticks = start_ticks;
+    self->start_ticks = stat.start_ticks;
+    state = stat.state;
     if ((state == 'S' || state == 'D') && is_frozen(directory))
         state = PROCESS_LOOK_FROZEN;
     measure_idle_time(self, directory, state, now_us);

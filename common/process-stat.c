@@ -1,0 +1,74 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "process-stat.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The numbers of fields behind the state, in stat. */
+#define FIELD_TERMINAL 4
+#define FIELD_START    19
+
+gsize
+process_read_file(int directory, const char *name, char buffer[PROCESS_FILE_BYTES])
+{
+    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    ssize_t n = -1;
+
+    if (fd >= 0) {
+        do
+            n = read(fd, buffer, PROCESS_FILE_BYTES - 1);
+        while (n < 0 && errno == EINTR);
+        close(fd);
+    }
+    buffer[MAX(n, 0)] = '\0';
+    return (gsize)MAX(n, 0);
+}
+
+static const char *
+skip_fields(const char *text, guint n)
+{
+    for (; n > 0 && text != NULL; n--) {
+        text = strchr(text, ' ');
+        if (text != NULL)
+            text++;
+    }
+    return text;
+}
+
+static gint64
+ticks_to_us(guint64 ticks)
+{
+    const guint64 rate = (guint64)MAX(sysconf(_SC_CLK_TCK), 1);
+
+    return (gint64)(ticks / rate * G_USEC_PER_SEC + ticks % rate * G_USEC_PER_SEC / rate);
+}
+
+/* Parses "PID (NAME) STATE ...". The name may contain spaces and parentheses. */
+gboolean
+process_stat_read(int directory, ProcessStat *out_stat)
+{
+    char text[PROCESS_FILE_BYTES];
+    const char *terminal, *start;
+    char *begin, *end;
+
+    process_read_file(directory, "stat", text);
+    begin = strchr(text, '(');
+    end = strrchr(text, ')');
+    if (begin == NULL || end == NULL || end < begin || end[1] != ' ')
+        return FALSE;
+    terminal = skip_fields(end + 2, FIELD_TERMINAL);
+    start = skip_fields(end + 2, FIELD_START);
+    if (start == NULL)
+        return FALSE;
+    *end = '\0';
+    g_strlcpy(out_stat->name, g_strchomp(begin + 1), sizeof out_stat->name);
+    out_stat->state = end[2];
+    out_stat->has_terminal = g_ascii_strtoll(terminal, NULL, 10) != 0;
+    out_stat->start_ticks = g_ascii_strtoull(start, NULL, 10);
+    out_stat->start_us = ticks_to_us(out_stat->start_ticks);
+    return TRUE;
+}
