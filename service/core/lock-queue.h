@@ -44,10 +44,10 @@ typedef struct {
  */
 struct LockRequest {
     guint refs;
-    LockRequestState state;
-    LockMode mode;
-    guint32 slots; /* how many locks of this kind can be held together; 1: it is not counting */
+    LockRequestState state : 8;
+    LockMode mode : 8;
     Undecided undecided : 16; /* only while pending, and only in a clustered bucket */
+    guint32 slots; /* how many locks of this kind can be held together; 1: it is not counting */
     /* What service/state notes: it has changed in this turn; it has a record. */
     gboolean is_noted : 8;
     gboolean is_stored : 8;
@@ -66,7 +66,7 @@ struct LockRequest {
     GList in_queue;
     GList in_agent;
     GList in_manager;
-    GList in_untold;             /* `data` is NULL if it is not */
+    GList *in_untold;            /* NULL: it is not */
     GSequenceIter *in_deadlines; /* NULL: it has no time-out */
 };
 
@@ -139,11 +139,11 @@ struct LockQueue {
     guint refs;
     gboolean touched : 8; /* in a list of queues to be processed */
     /* Private to wanted.c: as of the last update; all holders have to be visited once more; the
-     * next holder that is to be visited, or NULL; in UserAgent.wanted unless its `data` is NULL. */
+     * next holder that is to be visited, or NULL; the link in UserAgent.wanted, or NULL. */
     gboolean is_wanted : 8;
     gboolean visits_again : 8;
     GList *to_visit;
-    GList in_wanted;
+    GList *in_wanted;
     LockManager *manager;
     Permit *permit;     /* owned; NULL unless the manager is clustered */
     GQueue held;        /* of LockRequest, by LockRequest.in_queue, in the order of their grants;

@@ -22,6 +22,14 @@ get_changed(const LockQueue *queue)
     return &queue->manager->principal->user_agent->wanted;
 }
 
+/* Returns the new link. */
+static GList *
+append(GQueue *list, gpointer item)
+{
+    g_queue_push_tail(list, item);
+    return g_queue_peek_tail_link(list);
+}
+
 /* Visits the holders from `link` to the last one; and once more all of them if the queue has
  * changed since some were visited. A visit that has begun goes on when the queue changes: else the
  * last of many holders would never be visited in a queue that changes often. */
@@ -33,13 +41,10 @@ visit_from(LockQueue *queue, GList *link)
         queue->visits_again = FALSE;
     }
     queue->to_visit = link;
-    if (link != NULL && queue->in_wanted.data == NULL) {
-        queue->in_wanted.data = queue;
-        g_queue_push_tail_link(get_changed(queue), &queue->in_wanted);
-    } else if (link == NULL && queue->in_wanted.data != NULL) {
-        queue->in_wanted.data = NULL;
-        g_queue_unlink(get_changed(queue), &queue->in_wanted);
-    }
+    if (link != NULL && queue->in_wanted == NULL)
+        queue->in_wanted = append(get_changed(queue), queue);
+    else if (link == NULL && queue->in_wanted != NULL)
+        g_queue_delete_link(get_changed(queue), g_steal_pointer(&queue->in_wanted));
 }
 
 void
@@ -75,9 +80,8 @@ wanted_remove_holder(LockRequest *request)
     g_queue_unlink(&queue->held, &request->in_queue);
     if (queue->to_visit == &request->in_queue)
         visit_from(queue, next);
-    if (request->in_untold.data != NULL)
-        g_queue_unlink(&request->agent->untold, &request->in_untold);
-    request->in_untold.data = NULL;
+    if (request->in_untold != NULL)
+        g_queue_delete_link(&request->agent->untold, g_steal_pointer(&request->in_untold));
 }
 
 static gboolean
@@ -89,22 +93,18 @@ is_untold(const LockRequest *request)
 gboolean
 wanted_visit(UserAgent *user_agent, Agent **out_agent)
 {
-    GList *link = g_queue_peek_head_link(&user_agent->wanted);
+    LockQueue *queue = g_queue_pop_head(&user_agent->wanted); /* next time it is another one */
     LockRequest *request;
-    LockQueue *queue;
 
-    if (link == NULL)
+    if (queue == NULL)
         return FALSE;
-    queue = link->data;
+    queue->in_wanted = NULL;
     request = queue->to_visit->data;
-    g_queue_unlink(&user_agent->wanted, link); /* next time it is another queue */
-    queue->in_wanted.data = NULL;
     visit_from(queue, request->in_queue.next);
 
     *out_agent = NULL;
-    if (is_untold(request) && request->in_untold.data == NULL) {
-        request->in_untold.data = request;
-        g_queue_push_tail_link(&request->agent->untold, &request->in_untold);
+    if (is_untold(request) && request->in_untold == NULL) {
+        request->in_untold = append(&request->agent->untold, request);
         *out_agent = request->agent;
     }
     return TRUE;
@@ -115,12 +115,10 @@ wanted_visit(UserAgent *user_agent, Agent **out_agent)
 LockRequest *
 wanted_take(Agent *agent)
 {
-    GList *link;
+    LockRequest *request;
 
-    while ((link = g_queue_pop_head_link(&agent->untold)) != NULL) {
-        LockRequest *request = link->data;
-
-        request->in_untold.data = NULL;
+    while ((request = g_queue_pop_head(&agent->untold)) != NULL) {
+        request->in_untold = NULL;
         if (is_untold(request)) {
             request->is_told_wanted = request->queue->is_wanted;
             return request;
