@@ -234,12 +234,21 @@ class Installed(unittest.TestCase):
         self.assertTrue(any('weblocks-1' in flag for flag in flags), flags)
         return flags
 
-    def test_headers_after_those_of_qt(self):
-        """Qt has a macro `signals`, which it needs afterwards; a member in GIO's headers has this name."""
-        source = os.path.join(self.root, 'after-qt.c')
-        with open(source, 'w', encoding='utf-8') as file:
-            file.write('#define signals 1\n#include <weblocks/weblocks.h>\n#if signals != 1\n#error\n#endif\n')
-        run(*shlex.split(environment('CC')), '-fsyntax-only', source, *self.flags())
+    def test_headers_with_those_of_qt(self):
+        """In C++ before and after them. Qt has the macros `signals`, which GIO's headers have as the name of a member,
+        `slots` and `emit`, and the program needs them afterwards."""
+        found = subprocess.run(['pkg-config', '--cflags', 'Qt6Core'], stdout=subprocess.PIPE, text=True, check=False)
+        if found.returncode != 0 or shutil.which('c++') is None:
+            self.skipTest('qt6-base-dev or c++ is not installed')
+        ours, theirs = '#include <weblocks/weblocks.h>\n', '#include <QtCore>\n'
+        for number, includes in enumerate((theirs + ours, ours + theirs)):
+            source = os.path.join(self.root, f'with-qt-{number}.cpp')
+            with open(source, 'w', encoding='utf-8') as file:
+                file.write(includes + 'class Object : public QObject {\n    Q_OBJECT\npublic slots:\n    void set();\n'
+                           'signals:\n    void changed();\n};\nvoid Object::set() { emit changed(); }\n'
+                           'GType type() { return web_locks_claim_get_type(); }\n')
+            run('c++', '-fsyntax-only', '-fPIC', '-Wall', '-Wextra', '-Werror', source, *self.flags(),
+                *shlex.split(found.stdout))
 
     def test_consumer(self):
         program = os.path.join(self.root, 'consumer')

@@ -38,9 +38,9 @@ COMPILED = {
 # The installation directory according to the guides.
 JS_INSTALLED = 'file:///usr/share/weblocks-1/gjs/'
 SERVICES_INSTALLED = '/usr/share/dbus-1/services'
-# The index, and what is run by others: tests/gtk/test_guide.py, since its program opens a window;
-# tests/bus/test_busctl.py; tests/node/test_guide.py.
-EXCLUDED = {'README.md', 'window.md', 'by-hand.md', 'node.md'}
+# The index, and what is run by others: tests/gtk/test_guide.py and test_guide_qt.py, since their programs open
+# windows; tests/bus/test_busctl.py; tests/node/test_guide.py.
+EXCLUDED = {'README.md', 'window.md', 'qt.md', 'by-hand.md', 'node.md'}
 
 
 def programs(guide):
