@@ -29,6 +29,7 @@ class Sharer:
         self.block = 0  # of its permit
         self.number = 0
         self.is_synced = False
+        self.is_gone = False
         self.is_asked_to_yield = False
 
     def connect(self):
@@ -56,6 +57,8 @@ class Sharer:
             self.block = members[3]
         elif kind == packets.SYNCED:
             self.is_synced = True
+        elif kind == packets.GONE:
+            self.is_gone = True
         elif kind == packets.YIELD:
             self.is_asked_to_yield = True
 
@@ -90,6 +93,8 @@ class Sharers(contextlib.ExitStack):
                 self._by_fd[host.socket.fileno()] = host
                 self._poll.register(host.socket, select.POLLIN)
             self.wait_until(lambda: all(host.is_synced for host in self.hosts), 'the hosts')
+            # The end of a session is a write, too, also of those by which the gateways have learned the tick.
+            self.wait_until(lambda: self.ensemble.servers[0].n_sessions() == self.n_hosts, 'no other sessions')
             stack.pop_all()
         return self
 
@@ -125,13 +130,16 @@ class Sharers(contextlib.ExitStack):
         took, _, requests = self.measure(run)
         return requests / self.n_hosts / took
 
-    def request_first(self):
-        """The nodes above the claims exist then."""
-        self.hosts[0].request()
-        self.wait_until(lambda: self.hosts[0].block, 'the first permit')
+    def make_name(self):
+        """For the next three seconds, the nodes above the claims exist, and nothing is held."""
+        one = self.hosts[0]
+        one.request()
+        self.wait_until(lambda: one.block, 'the first permit')
+        one.release()
+        self.wait_until(lambda: one.is_gone, 'the end of the claim')
 
-    def request_others(self):
-        for host in self.hosts[1:]:
+    def request_all(self):
+        for host in self.hosts:
             host.request()
         self.wait_until(lambda: all(host.block for host in self.hosts), 'permits')
 

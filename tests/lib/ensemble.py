@@ -48,7 +48,7 @@ dataDir={directory}
 clientPort={port}
 clientPortAddress={address}
 admin.enableServer=false
-4lw.commands.whitelist=srvr,cons
+4lw.commands.whitelist=srvr,cons,mntr
 {servers}'''
 STARTING = 180 * FACTOR
 CLONE_NEWNET = 0x40000000
@@ -289,6 +289,11 @@ class Server:
         """How many packets it has received since it was started."""
         return next(int(line.split()[1]) for line in ask(self.place.address, self.port).splitlines()
                     if line.startswith('Received: '))
+
+    def n_sessions(self):
+        """How many sessions there are; -1: it does not serve."""
+        found = re.search(r'^zk_global_sessions\s+(\d+)', ask(self.place.address, self.port, b'mntr'), re.MULTILINE)
+        return int(found[1]) if found else -1
 
     def n_received_from(self, place):
         """How many packets it has received on connections from a place."""

@@ -115,16 +115,16 @@ def put(of, keys, measure_them, *arguments):
 
 def measure_share(n_hosts):
     with Sharers(n_hosts) as hosts:
-        hosts.request_first()
-        seconds, writes, _ = hosts.measure(hosts.request_others)
-        return seconds, writes / (n_hosts - 1)
+        hosts.make_name()
+        seconds, writes, _ = hosts.measure(hosts.request_all)
+        return seconds, writes / n_hosts
 
 
 def measure_return(n_hosts, rounds, idle_secs):
     with Sharers(n_hosts) as hosts:
         idle = hosts.measure_idle(idle_secs)
-        hosts.request_first()
-        hosts.request_others()
+        hosts.make_name()
+        hosts.request_all()
         _, _, requests = hosts.measure(lambda: hosts.leave_and_return(rounds))
         return requests / rounds, idle
 
