@@ -30,7 +30,8 @@ typedef struct {
     const char *id; /* "": not known yet, or the service is too old to send it */
     const char **hosts;
     const char **buckets;
-    const char **metrics; /* each NAME VALUE; NULL: the service is too old to send them */
+    const char **metrics; /* each NAME VALUE; empty: the gateway has not answered; NULL: the
+                             service is too old to send them */
 } Info;
 
 static void
@@ -55,6 +56,14 @@ info_init(Info *info, GVariant *dict)
            g_variant_lookup(dict, "server", "&s", &info->server) &&
            g_variant_lookup(dict, "hosts", "^a&s", &info->hosts) &&
            g_variant_lookup(dict, "buckets", "^a&s", &info->buckets);
+}
+
+/* Whether the gateway has answered: otherwise the server, the id, the hosts and the metrics are not
+ * known. */
+static gboolean
+is_answered(const Info *info)
+{
+    return info->metrics == NULL || info->metrics[0] != NULL;
 }
 
 /* Returns the property, or NULL and an error. */
@@ -175,6 +184,8 @@ print_text(const Info *info)
     g_autofree char *lease = g_strdup_printf(_("%.1f s"), info->lease_left_ms / 1000.0);
     g_autofree char *hosts = g_strjoinv(" ", (char **)info->hosts);
     g_autofree char *buckets = g_strjoinv(" ", (char **)info->buckets);
+    const char *unknown =
+        g_str_equal(info->state, "off") || is_answered(info) ? NULL : _("no answer");
     const struct {
         const char *label;
         const char *text;
@@ -182,9 +193,9 @@ print_text(const Info *info)
         {_("state:"), state},
         {_("reason:"), explain_reason(info->reason)},
         {_("lease left:"), info->lease_left_ms > 0 ? lease : ""},
-        {_("server:"), info->server},
-        {_("cluster id:"), info->id},
-        {_("hosts:"), hosts},
+        {_("server:"), unknown != NULL ? unknown : info->server},
+        {_("cluster id:"), unknown != NULL ? unknown : info->id},
+        {_("hosts:"), unknown != NULL ? unknown : hosts},
         {_("buckets:"), buckets},
     };
     guint width = 0;
@@ -247,7 +258,8 @@ write_metrics(const Info *info, const char *path)
 
     add_metric(text, active);
     add_metric(text, lease);
-    add_metric(text, hosts);
+    if (is_answered(info))
+        add_metric(text, hosts);
     for (guint i = 0; info->metrics != NULL && info->metrics[i] != NULL; i++)
         add_metric(text, info->metrics[i]);
     if (g_file_set_contents_full(path, text->str, (gssize)text->len, G_FILE_SET_CONTENTS_CONSISTENT,

@@ -161,8 +161,8 @@ read_rows(GVariant *body, ClusterRows *out)
     return TRUE;
 }
 
-gboolean
-cluster_status_read(GVariant *body, ClusterStatus *out)
+static gboolean
+read_status(GVariant *body, ClusterStatus *out)
 {
     g_variant_get(body, formats[CLUSTER_PACKET_STATUS], &out->serial, &out->engine, &out->hosts,
                   &out->id, &out->metrics);
@@ -189,7 +189,7 @@ read_from_gateway(ClusterMessage *out)
     case CLUSTER_PACKET_ROWS:
         return read_rows(out->body, &out->rows);
     case CLUSTER_PACKET_STATUS:
-        return cluster_status_read(out->body, &out->status);
+        return read_status(out->body, &out->status);
     case CLUSTER_PACKET_BROKEN:
         g_variant_get(out->body, formats[out->kind], &out->broken.serial, &out->broken.count,
                       &out->broken.failed);

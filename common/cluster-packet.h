@@ -237,9 +237,6 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ClusterMessage, cluster_message_clear)
  */
 gboolean cluster_row_next(GVariantIter *iter, ClusterRow *out);
 
-/* Reads the body of STATUS; the texts are parts of it. */
-gboolean cluster_status_read(GVariant *body, ClusterStatus *out);
-
 /* ---- writing */
 
 /* Append a packet. The further arguments are those of g_variant_new() for the type of this kind. */

@@ -33,7 +33,6 @@ struct Cluster {
     guint64 last_serial;     /* of ASK */
     ClusterState state;
     ClusterReason reason;
-    GVariant *status; /* the body of the last STATUS; NULL: none */
 };
 
 static const char *
@@ -166,17 +165,6 @@ receive_synced(Cluster *self)
 }
 
 static void
-store_status(Cluster *self, const ClusterMessage *message)
-{
-    gsize size = g_variant_get_size(message->body);
-    gpointer data = g_memdup2(g_variant_get_data(message->body), size);
-
-    g_clear_pointer(&self->status, g_variant_unref);
-    self->status = g_variant_ref_sink(
-        g_variant_new_from_data(g_variant_get_type(message->body), data, size, TRUE, g_free, data));
-}
-
-static void
 receive_for_queue(Cluster *self, guint32 kind, const ClusterTurn *turn)
 {
     Demand *demand = demands_find(&self->demands, turn->handle);
@@ -220,11 +208,8 @@ on_received(const ClusterMessage *message, gpointer data)
     case CLUSTER_PACKET_SYNCED:
         receive_synced(self);
         break;
-    case CLUSTER_PACKET_STATUS:
-        store_status(self, message);
-        self->functions->answered(message, self->data);
-        break;
     case CLUSTER_PACKET_ROWS:
+    case CLUSTER_PACKET_STATUS:
     case CLUSTER_PACKET_BROKEN:
         self->functions->answered(message, self->data);
         break;
@@ -279,7 +264,6 @@ on_disconnected(gpointer data)
     self->is_synced = FALSE;
     self->state = CLUSTER_STATE_OFF;
     self->reason = CLUSTER_REASON_NONE;
-    g_clear_pointer(&self->status, g_variant_unref);
     self->functions->disconnected(self->data);
 }
 
@@ -367,7 +351,6 @@ cluster_free(Cluster *self)
     demands_fini(&self->demands);
     lease_timer_fini(&self->lease);
     cluster_config_free(self->config);
-    g_clear_pointer(&self->status, g_variant_unref);
     g_free(self);
 }
 
@@ -455,8 +438,6 @@ cluster_get_info(const Cluster *self, ClusterInfo *out_info)
         .status = CLUSTER_STATUS_NONE,
         .config = self->config,
     };
-    if (self->status != NULL)
-        cluster_status_read(self->status, &out_info->status);
 }
 
 guint64

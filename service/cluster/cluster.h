@@ -23,7 +23,7 @@
 typedef struct {
     /* Called before the core is used: sets its time, and calls cluster_check_lease(). */
     void (*tick)(gpointer data);
-    /* The answer to cluster_ask(): ROWS, STATUS or BROKEN. cluster_get_info() has the status. */
+    /* The answer to cluster_ask(): ROWS, STATUS or BROKEN. */
     void (*answered)(const ClusterMessage *answer, gpointer data);
     /* There is a connection, whose messages are received by the main loop; it closes `fd`. */
     void (*connected)(int fd, gpointer data);
@@ -65,7 +65,7 @@ void cluster_write_demands(Cluster *cluster);
 /* Returns the deadline that a successor needs to know; 0: there is no lease. */
 gint64 cluster_get_deadline_us(const Cluster *cluster);
 
-/* The property Cluster of the service, with what was last answered in this connection. */
+/* The property Cluster of the service, without a status. */
 void cluster_get_info(const Cluster *cluster, ClusterInfo *out_info);
 
 /* Asks for a packet of this kind (see ClusterQuestion; `bucket`, `name` and `host` may be NULL if

@@ -146,14 +146,17 @@ asked_call_free(gpointer data)
     g_free(asked);
 }
 
+/* `answer` is NULL if there is none. */
 static void
-send_properties(Client *client, const LockCall *call)
+send_properties(Client *client, const LockCall *call, const ClusterMessage *answer)
 {
     const Cluster *cluster = client->server->cluster;
     ClusterInfo info = {.state = CLUSTER_STATE_OFF, .status = CLUSTER_STATUS_NONE};
 
     if (cluster != NULL)
         cluster_get_info(cluster, &info);
+    if (answer != NULL)
+        info.status = answer->status;
     objects_reply(client, call, &info);
 }
 
@@ -190,7 +193,7 @@ reply(AskedCall *asked, const ClusterMessage *answer)
     else if (asked->call->kind == LOCK_CALL_BREAK)
         reply_to_break(client, asked, answer);
     else
-        send_properties(client, asked->call);
+        send_properties(client, asked->call, answer);
 }
 
 /* At the end of the lease clock_tick() disconnects the gateway, which ends all calls. */
@@ -307,7 +310,7 @@ cluster_calls_get(Client *client, const LockCall *call)
         client->agent != NULL ? client->agent->principal->identity.uid : PRINCIPAL_NO_UID;
 
     if (client->server->cluster == NULL || ask(client, call, uid, 0, 0) != CLUSTER_ASK_SENT)
-        send_properties(client, call);
+        send_properties(client, call, NULL);
 }
 
 /* An answer that does not belong to a call is of an earlier connection. */

@@ -16,6 +16,6 @@ typedef struct {
     ClusterState state;
     ClusterReason reason;
     gint64 lease_left_us;        /* 0: there is no lease */
-    ClusterStatus status;        /* CLUSTER_STATUS_NONE: not known */
+    ClusterStatus status;        /* CLUSTER_STATUS_NONE: no answer */
     const ClusterConfig *config; /* NULL: this host has none */
 } ClusterInfo;

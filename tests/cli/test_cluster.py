@@ -154,6 +154,28 @@ class Status(ClusterCommandCase):
                          [('weblocks_cluster_hosts', 2), ('weblocks_cluster_grants_total', 3),
                           ('weblocks_cluster_least_lease_left_seconds', 9.25)])
 
+    def test_no_answer(self):
+        """What the gateway does not say is not shown, also if it has said it before."""
+        gateway, *_ = self.hold()
+        gateway.status = {'engine': '192.0.2.11:2181', 'hosts': ['alpha'], 'id_': '1f', 'metrics': ['grants_total 3']}
+        self.assertEqual(self.status()['hosts'], ['alpha'])
+        gateway.status = None
+        text = self.check(0, 'cluster', 'status')
+        self.assertRegex(text, r'^state:      active\n'
+                               r'reason:     -\n'
+                               r'lease left: \d+\.\d s\n'
+                               r'server:     no answer\n'
+                               r'cluster id: no answer\n'
+                               r'hosts:      no answer\n')
+        status = self.status()
+        self.assertEqual([status[key] for key in ('state', 'server', 'id', 'hosts', 'metrics')],
+                         ['active', '', '', [], {}])
+        path = os.path.join(self.directory, 'weblocks.prom')
+        self.check(0, 'cluster', f'--metrics={path}')
+        with open(path, encoding='ascii') as file:
+            self.assertEqual([line.split()[0] for line in file if line[0] != '#'],
+                             ['weblocks_cluster_active', 'weblocks_cluster_lease_left_seconds'])
+
     def test_no_bus(self):
         env = self.env(DBUS_SYSTEM_BUS_ADDRESS='unix:path=/nowhere')
         done = self.weblocks('cluster', 'status', env=env)

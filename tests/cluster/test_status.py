@@ -48,7 +48,7 @@ class Status(ClusterCase):
         self.assertEqual(all_.result()[0]['Cluster']['hosts'], ['beta'])
 
     def test_calls_at_the_same_time(self):
-        """There is one question at a time, and each call has a reply, those beyond the limit with what is known."""
+        """There is one question at a time, and each call has a reply, those beyond the limit without an answer."""
         first = self.ask()
         self.gateway.greet()
         self.answer(self.gateway.take(packets.Ask), hosts=['alpha'])
@@ -56,28 +56,30 @@ class Status(ClusterCase):
         calls = [self.ask() for _ in range(CALLS_OF_A_UID + 5)]
         asked = self.gateway.take(packets.Ask)
         wait_for(lambda: sum(len(call.replies) for call in calls) == 5, what='replies without an answer')
-        self.assertEqual([call.result()[0]['hosts'] for call in calls[-5:]], 5 * [['alpha']])
+        self.assertEqual([call.result()[0]['hosts'] for call in calls[-5:]], 5 * [[]])
         self.answer(asked, hosts=['beta'])
         self.assertEqual([call.result()[0]['hosts'] for call in calls[:-5]], CALLS_OF_A_UID * [['beta']])
         self.assertFalse([packet for packet in self.gateway.packets if isinstance(packet, packets.Ask)])
 
     def test_not_answered(self):
-        """The reply comes after a limited time, with what was answered last."""
+        """The reply comes after a limited time, without what was answered before."""
         begin = time.monotonic()
         call = self.ask()
         self.gateway.greet()
         asked = self.gateway.take(packets.Ask)
-        self.assertEqual((call.result()[0]['state'], call.replies[0][0]['hosts']), ('active', []))
+        self.assertEqual((call.result()[0]['state'], call.replies[0][0]['metrics']), ('active', []))
         self.assertGreater(time.monotonic() - begin, PATIENCE - 0.1)
         # That question is still in progress.
         again = self.ask()
         self.caller.ping()
-        self.answer(asked, hosts=['alpha'])
+        self.answer(asked, engine='a:1', hosts=['alpha'], id_='1f', metrics=['n 1'])
         self.assertEqual(again.result()[0]['hosts'], ['alpha'])
         self.assertFalse([packet for packet in self.gateway.packets if isinstance(packet, packets.Ask)])
         late = self.ask()
         asked = self.gateway.take(packets.Ask)
-        self.assertEqual(late.result()[0]['hosts'], ['alpha'])
+        found = late.result()[0]
+        self.assertEqual((found['state'], found['server'], found['hosts'], found['id'], found['metrics']),
+                         ('active', '', [], '', []))
         self.answer(asked)
 
     def test_gateway_ends(self):

@@ -109,7 +109,7 @@ def rows(serial, *all_rows):
     return packet(ROWS, serial, all_rows)
 
 
-def status(serial, engine='', hosts=(), id_='', metrics=()):
+def status(serial, engine='', hosts=(), id_='', metrics=('grants_total 0',)):
     return packet(STATUS, serial, engine, '\n'.join(hosts), id_, '\n'.join(metrics))
 
 
