@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 /* The numbers of fields behind the state, in stat. */
+#define FIELD_PARENT   1
 #define FIELD_TERMINAL 4
 #define FIELD_START    19
 
@@ -52,7 +53,7 @@ gboolean
 process_stat_read(int directory, ProcessStat *out_stat)
 {
     char text[PROCESS_FILE_BYTES];
-    const char *terminal, *start;
+    const char *parent, *terminal, *start;
     char *begin, *end;
 
     process_read_file(directory, "stat", text);
@@ -60,6 +61,7 @@ process_stat_read(int directory, ProcessStat *out_stat)
     end = strrchr(text, ')');
     if (begin == NULL || end == NULL || end < begin || end[1] != ' ')
         return FALSE;
+    parent = skip_fields(end + 2, FIELD_PARENT);
     terminal = skip_fields(end + 2, FIELD_TERMINAL);
     start = skip_fields(end + 2, FIELD_START);
     if (start == NULL)
@@ -67,6 +69,7 @@ process_stat_read(int directory, ProcessStat *out_stat)
     *end = '\0';
     g_strlcpy(out_stat->name, g_strchomp(begin + 1), sizeof out_stat->name);
     out_stat->state = end[2];
+    out_stat->parent = (guint)g_ascii_strtoull(parent, NULL, 10);
     out_stat->has_terminal = g_ascii_strtoll(terminal, NULL, 10) != 0;
     out_stat->start_ticks = g_ascii_strtoull(start, NULL, 10);
     out_stat->start_us = ticks_to_us(out_stat->start_ticks);

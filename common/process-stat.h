@@ -18,6 +18,7 @@ gsize process_read_file(int directory, const char *name, char buffer[PROCESS_FIL
 typedef struct {
     char name[64]; /* as the process chooses it; any bytes */
     char state;    /* as in proc(5) */
+    guint parent;  /* the pid of its parent; 0: it has none here */
     gboolean has_terminal;
     guint64 start_ticks;
     gint64 start_us; /* by boot_time_get_us(), at the latest a clock tick before */

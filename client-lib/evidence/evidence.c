@@ -6,6 +6,7 @@
 #include <glib/gi18n.h>
 
 #include "client-lib/evidence/process-look.h"
+#include "client-lib/evidence/process-tree.h"
 #include "client-lib/evidence/wait-graph.h"
 #include "common/boot-time.h"
 
@@ -13,12 +14,15 @@
 #define NOT_SCHEDULED_US (10 * SECOND_US)
 #define SELF_WAIT_US     (60 * SECOND_US)
 #define HELD_LONG_US     (3600 * SECOND_US)
+/* Of the processes that come from a command, so many are looked at. */
+#define COMMAND_PROCESSES_MAX 64
 
 /* What is stored with a WebLocksLockInfo. */
 typedef struct {
     gint64 since_us; /* of the lock */
     gint64 known_us; /* the same by boot_time_get_us(), which is never set */
     ProcessLook look;
+    GHashTable *looks; /* process id -> ProcessLook, of those that come from its command; or NULL */
     Evidence flags;
     char *text; /* NULL: none */
 } Record;
@@ -26,8 +30,11 @@ typedef struct {
 static void
 record_free(gpointer data)
 {
-    g_free(((Record *)data)->text);
-    g_free(data);
+    Record *self = data;
+
+    g_clear_pointer(&self->looks, g_hash_table_unref);
+    g_free(self->text);
+    g_free(self);
 }
 
 static Record *
@@ -50,6 +57,7 @@ ensure_record(WebLocksLockInfo *info)
         record->since_us = since_us;
         record->known_us = boot_time_get_us() - (g_get_real_time() - since_us);
         record->look = (ProcessLook){0};
+        g_clear_pointer(&record->looks, g_hash_table_unref);
     }
     return record;
 }
@@ -103,28 +111,71 @@ evidence_format_time(gint64 us)
     return g_strdup_printf(_("%u d"), seconds / (24 * 3600));
 }
 
-static void
-look_at_process(Finding *self, Record *record, WebLocksLockInfo *info)
+/* `who` begins the sentence, or is "". Returns the state of the process. */
+static char
+look_at_process(
+    Finding *self, ProcessLook *look, guint pid, const char *name, gint64 known_us, const char *who)
 {
     gint64 idle_us;
-    char state = process_look(&record->look, web_locks_lock_info_get_pid(info),
-                              web_locks_lock_info_get_process(info), record->known_us,
-                              boot_time_get_us(), &idle_us);
+    char state = process_look(look, pid, name, known_us, boot_time_get_us(), &idle_us);
     g_autofree char *time = evidence_format_time(idle_us);
+    g_autofree char *text = NULL;
 
-    if (state == 'T')
-        add(self, EVIDENCE_STOPPED, "%s", _("The process is stopped."));
-    else if (state == 't')
-        add(self, EVIDENCE_STOPPED, "%s", _("A debugger has stopped the process."));
-    else if (state == PROCESS_LOOK_FROZEN)
-        add(self, EVIDENCE_STOPPED, "%s", _("The process is in a frozen control group."));
-    else if (idle_us >= NOT_SCHEDULED_US && state == 'D')
-        add(self, EVIDENCE_NOT_SCHEDULED,
-            /* Translators: %s is a time such as "15 s". */
-            _("The process has been in uninterruptible sleep for %s."), time);
-    else if (idle_us >= NOT_SCHEDULED_US)
-        add(self, EVIDENCE_NOT_SCHEDULED,
-            _("The process has been ready to run for %s, but has not run."), time);
+    if (state == 'T') {
+        add(self, EVIDENCE_STOPPED, "%s%s", who, _("The process is stopped."));
+    } else if (state == 't') {
+        add(self, EVIDENCE_STOPPED, "%s%s", who, _("A debugger has stopped the process."));
+    } else if (state == PROCESS_LOOK_FROZEN) {
+        add(self, EVIDENCE_STOPPED, "%s%s", who, _("The process is in a frozen control group."));
+    } else if (idle_us >= NOT_SCHEDULED_US) {
+        text =
+            g_strdup_printf(state == 'D'
+                                /* Translators: %s is a time such as "15 s". */
+                                ? _("The process has been in uninterruptible sleep for %s.")
+                                : _("The process has been ready to run for %s, but has not run."),
+                            time);
+        add(self, EVIDENCE_NOT_SCHEDULED, "%s%s", who, text);
+    }
+    return state;
+}
+
+/* Looks at the processes that come from the command of `weblocks run`, which itself only waits for
+ * it, until there is evidence about one. */
+static void
+look_at_command(Finding *self, Record *record, guint keeper)
+{
+    g_autoptr(GArray) pids = process_tree_list(keeper, COMMAND_PROCESSES_MAX);
+    g_autoptr(GHashTable) before = g_steal_pointer(&record->looks);
+
+    record->looks = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+    for (guint i = 1; i < pids->len && self->flags == 0; i++) {
+        const guint pid = g_array_index(pids, guint, i);
+        const ProcessLook *last =
+            before != NULL ? g_hash_table_lookup(before, GUINT_TO_POINTER(pid)) : NULL;
+        ProcessLook *look = g_memdup2(last != NULL ? last : &(ProcessLook){0}, sizeof *look);
+        g_autofree char *process = NULL;
+        g_autofree char *who = NULL;
+        ProcessStat stat;
+
+        g_hash_table_replace(record->looks, GUINT_TO_POINTER(pid), look);
+        if (!process_tree_read(pid, &stat))
+            continue;
+        /* Translators: the name of a process, and its process id. */
+        process = g_strdup_printf(_("%s (process %u)"), stat.name, pid);
+        who = g_strconcat(process, ": ", NULL);
+        look_at_process(self, look, pid, "", boot_time_get_us(), who);
+    }
+}
+
+static void
+look_at_holder(Finding *self, Record *record, WebLocksLockInfo *info)
+{
+    const guint pid = web_locks_lock_info_get_pid(info);
+    const char *name = web_locks_lock_info_get_process(info);
+
+    if (look_at_process(self, &record->look, pid, name, record->known_us, "") != '\0' &&
+        g_str_equal(name, WAIT_GRAPH_COMMAND))
+        look_at_command(self, record, pid);
 }
 
 static void
@@ -171,12 +222,13 @@ update(const WaitGraph *graph, WebLocksLockInfo *info)
 
     if (web_locks_lock_info_get_held(info) && wait.n_waiting > 0) {
         finding.text = g_string_new(NULL);
-        look_at_process(&finding, record, info);
+        look_at_holder(&finding, record, info);
         look_at_age(&finding, info, wait.n_waiting);
         look_at_cycle(&finding, &wait);
         record->text = g_string_free(finding.text, finding.flags == 0);
     } else {
         record->look = (ProcessLook){0};
+        g_clear_pointer(&record->looks, g_hash_table_unref);
     }
     record->flags = finding.flags;
     g_free(wait.clients);

@@ -9,6 +9,10 @@
  * the state of the process (process-look.h) and which clients wait for each other (wait-graph.h),
  * and is only updated by the functions below. What was found is stored with the WebLocksLockInfo.
  *
+ * A holder whose process is `weblocks` is one that runs a command: what is said below of the
+ * process of the holder is then also looked for in the processes that come from the command, by
+ * their parents in /proc. And it waits for what these wait for.
+ *
  * Evidence about a process is only given if /proc shows a process that has the pid, was started
  * before the lock was granted, and has the same name as when it called the service first, if that
  * is known. Otherwise it might be another process: one to which the pid was given later, or one in
@@ -44,7 +48,7 @@ Evidence evidence_get(WebLocksLockInfo *info);
 const char *evidence_get_text(WebLocksLockInfo *info);
 
 /* Updates the evidence about an item of the monitor's lists, and returns whether it has changed.
- * Reads up to four small files of /proc and /sys. */
+ * Reads up to four small files of /proc and /sys; for a command, of up to 64 processes. */
 gboolean evidence_update(WebLocksMonitor *monitor, WebLocksLockInfo *info);
 
 /* Updates that of all held locks in two lists, which may be those of several snapshots. */

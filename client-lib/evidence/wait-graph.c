@@ -5,6 +5,10 @@
 
 #include <glib/gi18n.h>
 
+#include "client-lib/evidence/process-tree.h"
+
+/* A process has fewer ancestors, unless it is meant to have many. */
+#define ANCESTORS_MAX 100
 /* More names than this make the sentence hard to read. */
 #define CLIENTS_NAMED 4
 
@@ -18,7 +22,7 @@ typedef struct {
 
 struct WaitGraph {
     GHashTable *names;   /* WebLocksLockInfo, by bucket and name -> Name, if there is a request */
-    GHashTable *clients; /* client id -> array of its requests */
+    GHashTable *clients; /* client id -> array of its requests, and of those of its command */
 };
 
 /* ---- the graph */
@@ -50,11 +54,21 @@ name_free(gpointer data)
 }
 
 static void
+add_request(WaitGraph *self, const char *client_id, WebLocksLockInfo *info)
+{
+    GPtrArray *requests = g_hash_table_lookup(self->clients, client_id);
+
+    if (requests == NULL) {
+        requests = g_ptr_array_new_with_free_func(g_object_unref);
+        g_hash_table_insert(self->clients, g_strdup(client_id), requests);
+    }
+    g_ptr_array_add(requests, g_object_ref(info));
+}
+
+static void
 add_pending(WaitGraph *self, WebLocksLockInfo *info)
 {
-    const char *client_id = web_locks_lock_info_get_client_id(info);
     Name *name = g_hash_table_lookup(self->names, info);
-    GPtrArray *requests = g_hash_table_lookup(self->clients, client_id);
 
     if (name == NULL) {
         name = g_new0(Name, 1);
@@ -62,11 +76,7 @@ add_pending(WaitGraph *self, WebLocksLockInfo *info)
         g_hash_table_insert(self->names, g_object_ref(info), name);
     }
     name->n_waiting++;
-    if (requests == NULL) {
-        requests = g_ptr_array_new_with_free_func(g_object_unref);
-        g_hash_table_insert(self->clients, g_strdup(client_id), requests);
-    }
-    g_ptr_array_add(requests, g_object_ref(info));
+    add_request(self, web_locks_lock_info_get_client_id(info), info);
 }
 
 static void
@@ -95,6 +105,43 @@ add_list(WaitGraph *self, GListModel *list, void (*add)(WaitGraph *self, WebLock
     }
 }
 
+/* Returns an owned table: process id -> client id, of those that run a command. */
+static GHashTable *
+find_commands(GListModel *held)
+{
+    GHashTable *commands = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+
+    for (guint i = 0; i < g_list_model_get_n_items(held); i++) {
+        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(held, i);
+        const guint pid = web_locks_lock_info_get_pid(info);
+
+        if (g_str_equal(web_locks_lock_info_get_process(info), WAIT_GRAPH_COMMAND))
+            g_hash_table_replace(commands, GUINT_TO_POINTER(pid),
+                                 g_strdup(web_locks_lock_info_get_client_id(info)));
+    }
+    return commands;
+}
+
+/* A command waits for the requests of the processes that come from it. */
+static void
+add_requests_of_commands(WaitGraph *self, GListModel *held, GListModel *pending)
+{
+    g_autoptr(GHashTable) commands = find_commands(held);
+
+    for (guint i = 0; i < g_list_model_get_n_items(pending) && g_hash_table_size(commands) > 0;
+         i++) {
+        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(pending, i);
+        ProcessStat stat = {.parent = web_locks_lock_info_get_pid(info)};
+
+        for (guint j = 0; j < ANCESTORS_MAX && process_tree_read(stat.parent, &stat); j++) {
+            const char *client_id = g_hash_table_lookup(commands, GUINT_TO_POINTER(stat.parent));
+
+            if (client_id != NULL)
+                add_request(self, client_id, info);
+        }
+    }
+}
+
 WaitGraph *
 wait_graph_new(GListModel *held, GListModel *pending)
 {
@@ -105,6 +152,7 @@ wait_graph_new(GListModel *held, GListModel *pending)
         g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
     add_list(self, pending, add_pending);
     add_list(self, held, add_held);
+    add_requests_of_commands(self, held, pending);
     return self;
 }
 

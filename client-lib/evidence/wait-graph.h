@@ -7,14 +7,18 @@
  * for all holders of its name: an exclusive one for each of them, and a shared one for an exclusive
  * holder or behind an exclusive request. But one for a counting lock waits for one of its holders:
  * if these are several clients, it is no part of a cycle, since any of them may release its slot.)
- * Clients whose process is not known are left out, since they may stand for several clients, as a
- * host does for all of its own. */
+ * A client that runs a command, `weblocks run`, also waits for what the processes that come from
+ * the command have requested. Clients whose process is not known are left out, since they may stand
+ * for several clients, as a host does for all of its own. */
 
 #pragma once
 
 #include <weblocks/weblocks.h>
 
 typedef struct WaitGraph WaitGraph;
+
+/* The name of the process that runs a command. */
+#define WAIT_GRAPH_COMMAND "weblocks"
 
 /* What is known about a held lock. */
 typedef struct {

@@ -6,6 +6,7 @@
 
 #include "client-lib/evidence/evidence.h"
 #include "client-lib/evidence/process-look.h"
+#include "client-lib/evidence/process-tree.h"
 #include "client-lib/lock-info-private.h"
 #include "common/boot-time.h"
 
@@ -24,6 +25,7 @@ typedef struct {
     gboolean is_cycle; /* the holder waits for a lock of the first of the other clients */
     Evidence evidence;
     const char *text;
+    char below; /* the state of a process that comes from its command; 0: it has no command */
 } Case;
 
 static const Case *now;
@@ -38,14 +40,36 @@ process_look(ProcessLook *self,
              gint64 *out_idle_us)
 {
     *out_idle_us = 0;
+    if (pid == 9) {
+        g_assert_cmpstr(name, ==, "");
+        *out_idle_us = now->below == 'D' ? 11 * SECOND_US : 0;
+        return now->below;
+    }
     if (pid != 7)
         return 'S';
-    g_assert_cmpstr(name, ==, "holder");
+    g_assert_cmpstr(name, ==, now->below != 0 ? "weblocks" : "holder");
     g_assert_cmpint(ABS(now_us - boot_time_get_us()), <, CASE_US);
     g_assert_cmpint(ABS(now_us - known_us - (gint64)(now->held * (double)SECOND_US)), <, CASE_US);
     *out_idle_us = (gint64)(now->idle * (double)SECOND_US);
     n_looks++;
     return now->state;
+}
+
+/* The command is process 8, which has started process 9. */
+GArray *
+process_tree_list(guint pid, guint max)
+{
+    static const guint pids[] = {7, 8, 9};
+
+    g_assert_cmpuint(pid, ==, 7);
+    return g_array_append_vals(g_array_new(FALSE, FALSE, sizeof(guint)), pids, 3);
+}
+
+gboolean
+process_tree_read(guint pid, ProcessStat *out)
+{
+    *out = (ProcessStat){.name = "rsync", .parent = 0};
+    return pid >= 8;
 }
 
 static void
@@ -60,7 +84,10 @@ add(GListStore *list, const char *state, guint pid, const char *name, double age
     g_variant_dict_insert(&entry, "clientId", "s", client_id);
     g_variant_dict_insert(&entry, "state", "s", state);
     g_variant_dict_insert(&entry, "pid", "u", pid);
-    g_variant_dict_insert(&entry, "process", "s", pid == 7 ? "holder" : "other");
+    g_variant_dict_insert(&entry, "process", "s",
+                          pid != 7          ? "other"
+                          : now->below != 0 ? "weblocks"
+                                            : "holder");
     g_variant_dict_insert(&entry, "age", "t", (guint64)(age * 1000));
     info = web_locks_lock_info_new_from_inspect(g_variant_dict_end(&entry));
     g_list_store_append(list, info);
@@ -122,6 +149,12 @@ static const Case cases[] = {
      "Waiting for each other: holder (process 7), other (process 8)."},
     {"cycle-and-self", 'S', 1, 0, 100, 90, TRUE, CYCLE,
      "Waiting for each other: holder (process 7), other (process 8)."},
+    {"command", 'S', 1, 0, 5, 0, FALSE, 0, "", 'S'},
+    {"command-stopped", 'S', 1, 0, 5, 0, FALSE, STOPPED,
+     "rsync (process 9): The process is stopped.", 'T'},
+    {"command-uninterruptible", 'S', 1, 0, 5, 0, FALSE, NOT_SCHEDULED,
+     "rsync (process 9): The process has been in uninterruptible sleep for 11 s.", 'D'},
+    {"command-gone", '\0', 1, 0, 5, 0, FALSE, 0, "", 'T'},
     {"all", 'T', 2, 0, 86400, 0, TRUE, STOPPED | HELD_LONG | CYCLE,
      "The process is stopped. Held for 1 d, and 2 requests wait. "
      "Waiting for each other: holder (process 7), other (process 8)."},
