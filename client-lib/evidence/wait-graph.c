@@ -18,11 +18,13 @@ typedef struct {
     guint n_waiting;
     WebLocksLockInfo *first; /* a holder, or NULL */
     gboolean is_of_several;  /* clients hold it */
+    gboolean is_of_unknown;  /* a client whose process is not known holds it */
 } Name;
 
 struct WaitGraph {
     GHashTable *names;   /* WebLocksLockInfo, by bucket and name -> Name, if there is a request */
     GHashTable *clients; /* client id -> array of its requests, and of those of its command */
+    GHashTable *stuck;   /* the ids, borrowed, of clients that wait for others which all wait */
 };
 
 /* ---- the graph */
@@ -93,6 +95,8 @@ add_held(WaitGraph *self, WebLocksLockInfo *info)
         name->is_of_several = TRUE;
     if (web_locks_lock_info_get_pid(info) != 0)
         g_ptr_array_add(name->holders, g_object_ref(info));
+    else
+        name->is_of_unknown = TRUE;
 }
 
 static void
@@ -142,6 +146,85 @@ add_requests_of_commands(WaitGraph *self, GListModel *held, GListModel *pending)
     }
 }
 
+/* ---- those that wait for one of several clients */
+
+/* Whether the request waits until one of several clients releases a slot of its counting lock. */
+static gboolean
+is_for_one_of_several(const Name *name, WebLocksLockInfo *request)
+{
+    const guint slots = web_locks_lock_info_get_slots(request);
+
+    return slots > 1 && name->is_of_several && web_locks_lock_info_get_slots(name->first) == slots;
+}
+
+/* Whether a request can't be granted if the clients in `stuck` release nothing. */
+static gboolean
+is_blocked(const WaitGraph *self, const char *client_id, WebLocksLockInfo *request, guint *n_left)
+{
+    const Name *name = g_hash_table_lookup(self->names, request);
+    const gboolean needs_all = is_for_one_of_several(name, request);
+
+    for (guint i = 0; i < name->holders->len; i++) {
+        const char *holder = web_locks_lock_info_get_client_id(name->holders->pdata[i]);
+        const gboolean is_stuck = g_hash_table_contains(self->stuck, holder);
+
+        if (*n_left == 0)
+            return FALSE;
+        --*n_left;
+        if (needs_all && !is_stuck)
+            return FALSE;
+        if (!needs_all && is_stuck && !g_str_equal(holder, client_id))
+            return TRUE;
+    }
+    return needs_all && !name->is_of_unknown;
+}
+
+static gboolean
+is_client_blocked(const WaitGraph *self, const char *client_id, guint *n_left)
+{
+    const GPtrArray *requests = g_hash_table_lookup(self->clients, client_id);
+
+    for (guint i = 0; i < requests->len; i++)
+        if (is_blocked(self, client_id, requests->pdata[i], n_left))
+            return TRUE;
+    return FALSE;
+}
+
+/* The largest set of clients each of which is blocked by the others: all that wait, without those
+ * that are not blocked, until nothing changes. */
+static void
+find_stuck(WaitGraph *self)
+{
+    guint n_left = WAIT_GRAPH_STEPS_MAX, n_before;
+    GHashTableIter clients;
+    gpointer id;
+
+    g_hash_table_iter_init(&clients, self->clients);
+    while (g_hash_table_iter_next(&clients, &id, NULL))
+        g_hash_table_add(self->stuck, id);
+    do {
+        n_before = g_hash_table_size(self->stuck);
+        g_hash_table_iter_init(&clients, self->stuck);
+        while (g_hash_table_iter_next(&clients, &id, NULL))
+            if (!is_client_blocked(self, id, &n_left))
+                g_hash_table_iter_remove(&clients);
+    } while (n_left > 0 && g_hash_table_size(self->stuck) < n_before);
+    if (n_left == 0)
+        g_hash_table_remove_all(self->stuck);
+}
+
+static gboolean
+has_counting(GListModel *pending)
+{
+    for (guint i = 0; i < g_list_model_get_n_items(pending); i++) {
+        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(pending, i);
+
+        if (web_locks_lock_info_get_slots(info) > 1)
+            return TRUE;
+    }
+    return FALSE;
+}
+
 WaitGraph *
 wait_graph_new(GListModel *held, GListModel *pending)
 {
@@ -153,12 +236,16 @@ wait_graph_new(GListModel *held, GListModel *pending)
     add_list(self, pending, add_pending);
     add_list(self, held, add_held);
     add_requests_of_commands(self, held, pending);
+    self->stuck = g_hash_table_new(g_str_hash, g_str_equal);
+    if (has_counting(pending))
+        find_stuck(self);
     return self;
 }
 
 void
 wait_graph_free(WaitGraph *self)
 {
+    g_hash_table_unref(self->stuck);
     g_hash_table_unref(self->names);
     g_hash_table_unref(self->clients);
     g_free(self);
@@ -219,15 +306,6 @@ describe_cycle(const Search *self, guint last, WaitFinding *finding)
             : g_strdup_printf(_("%s and %u more"), named, finding->n_clients - CLIENTS_NAMED);
 }
 
-/* Whether the request waits until one of several clients releases a slot of its counting lock. */
-static gboolean
-is_for_one_of_several(const Name *name, WebLocksLockInfo *request)
-{
-    const guint slots = web_locks_lock_info_get_slots(request);
-
-    return slots > 1 && name->is_of_several && web_locks_lock_info_get_slots(name->first) == slots;
-}
-
 /* Follows a request of the client of a step. Returns TRUE if the search is over. */
 static gboolean
 follow(Search *self,
@@ -239,7 +317,7 @@ follow(Search *self,
     WebLocksLockInfo *held = g_array_index(self->steps, Step, 0).info;
     const Name *name = g_hash_table_lookup(graph->names, request);
 
-    if (is_for_one_of_several(name, request))
+    if (is_for_one_of_several(name, request) && !is_blocked(graph, "", request, &self->n_left))
         return FALSE;
     if (is_same_name(request, held) && index > 0) {
         describe_cycle(self, index, finding);

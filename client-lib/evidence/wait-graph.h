@@ -6,7 +6,8 @@
  * A client waits for each client that holds a lock that it has requested. (A pending request waits
  * for all holders of its name: an exclusive one for each of them, and a shared one for an exclusive
  * holder or behind an exclusive request. But one for a counting lock waits for one of its holders:
- * if these are several clients, it is no part of a cycle, since any of them may release its slot.)
+ * if these are several clients, it is part of a cycle only if each of them waits for clients that
+ * all wait, since otherwise one of them may release its slot.)
  * A client that runs a command, `weblocks run`, also waits for what the processes that come from
  * the command have requested. Clients whose process is not known are left out, since they may stand
  * for several clients, as a host does for all of its own. */

@@ -81,6 +81,7 @@ find(const WaitGraph *graph, const Lists *lists, guint index)
 typedef struct {
     gboolean holds[CLIENTS][NAMES];
     gboolean wants[CLIENTS][NAMES];
+    guint stuck; /* a bit for each client that waits for others which all wait */
     guint steps[CLIENTS]
                [CLIENTS]; /* how far one waits for the other: 1 directly, 2 through another... */
 } Model;
@@ -100,20 +101,71 @@ model_fill(Model *model, Lists *lists)
     }
 }
 
-/* Whether those that want the name wait for all that hold it. */
+static guint
+model_holders(const Model *model, guint name)
+{
+    guint holders = 0;
+
+    for (guint client = 0; client < CLIENTS; client++)
+        if (model->holds[client][name])
+            holders |= 1u << client;
+    return holders;
+}
+
+/* Whether those that want the name wait for one of several clients. */
+static gboolean
+is_for_one_of(guint name, guint holders)
+{
+    return is_counting(name) && (holders & (holders - 1)) != 0;
+}
+
+/* Whether the client waits if all clients of the set release nothing. */
+static gboolean
+is_blocked(const Model *model, guint client, guint set)
+{
+    for (guint name = 0; name < NAMES; name++) {
+        const guint holders = model_holders(model, name);
+
+        if (!model->wants[client][name])
+            continue;
+        if (is_for_one_of(name, holders) ? (holders & ~set) == 0
+                                         : (holders & set & ~(1u << client)) != 0)
+            return TRUE;
+    }
+    return FALSE;
+}
+
+/* By the definition: the union of all sets in which each client is blocked by the set. */
+static guint
+model_stuck(const Model *model)
+{
+    guint stuck = 0;
+
+    for (guint set = 0; set < 1u << CLIENTS; set++) {
+        gboolean is_closed = TRUE;
+
+        for (guint client = 0; client < CLIENTS; client++)
+            if ((set & 1u << client) != 0 && !is_blocked(model, client, set))
+                is_closed = FALSE;
+        if (is_closed)
+            stuck |= set;
+    }
+    return stuck;
+}
+
+/* Whether those that want the name wait for each one that holds it. */
 static gboolean
 is_for_all(const Model *model, guint name)
 {
-    guint n_holders = 0;
+    const guint holders = model_holders(model, name);
 
-    for (guint client = 0; client < CLIENTS; client++)
-        n_holders += model->holds[client][name];
-    return !is_counting(name) || n_holders == 1;
+    return !is_for_one_of(name, holders) || (holders & ~model->stuck) == 0;
 }
 
 static void
 model_close(Model *model)
 {
+    model->stuck = model_stuck(model);
     for (guint a = 0; a < CLIENTS; a++)
         for (guint b = 0; b < CLIENTS; b++) {
             model->steps[a][b] = NEVER;
@@ -148,7 +200,7 @@ model_count(const Model *model, guint client, guint name)
 static void
 test_random(void)
 {
-    guint n_cycles = 0;
+    guint n_cycles = 0, n_counting = 0;
 
     for (guint round = 0; round < 300; round++) {
         Lists lists = lists_new();
@@ -172,11 +224,39 @@ test_random(void)
                 g_assert_cmpuint(finding.n_waiting, ==, n_waiting);
                 g_assert_cmpuint(finding.n_clients, ==, model_count(&model, client, name));
                 n_cycles += finding.n_clients > 1;
+                n_counting +=
+                    finding.n_clients > 1 && is_for_one_of(name, model_holders(&model, name));
             }
         }
         lists_free(&lists);
     }
     g_assert_cmpuint(n_cycles, >, 30); /* otherwise nothing was tested */
+    g_assert_cmpuint(n_counting, >, 10);
+}
+
+/* Each of two clients holds a slot, and waits for a lock of the third one, which waits for a slot;
+ * and then the second one does not. */
+static void
+test_counting(void)
+{
+    Lists lists = lists_new();
+    g_autoptr(WaitGraph) all = NULL;
+    g_autoptr(WaitGraph) one = NULL;
+
+    add(lists.held, 0, 0);
+    add(lists.held, 1, 0);
+    add(lists.held, 2, 3);
+    add(lists.pending, 2, 0);
+    add(lists.pending, 0, 3);
+    add(lists.pending, 1, 3);
+    all = wait_graph_new(G_LIST_MODEL(lists.held), G_LIST_MODEL(lists.pending));
+    for (guint i = 0; i < 3; i++)
+        g_assert_cmpuint(find(all, &lists, i).n_clients, ==, 2);
+    g_list_store_remove(lists.pending, 2);
+    one = wait_graph_new(G_LIST_MODEL(lists.held), G_LIST_MODEL(lists.pending));
+    for (guint i = 0; i < 3; i++)
+        g_assert_cmpuint(find(one, &lists, i).n_clients, ==, 0);
+    lists_free(&lists);
 }
 
 /* A host counts as one client, whose process is unknown. */
@@ -261,6 +341,7 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/wait-graph/random", test_random);
+    g_test_add_func("/wait-graph/counting", test_counting);
     g_test_add_func("/wait-graph/hosts", test_hosts);
     g_test_add_func("/wait-graph/ring", test_ring);
     g_test_add_func("/wait-graph/endless", test_endless);
