@@ -35,6 +35,16 @@ const KEY = Symbol('LockManager');
 
 const heldLocks = new Set();
 
+// Where the platform has no such symbol, the one that polyfills and compilers use.
+const ASYNC_DISPOSE = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
+
+// Locks of acquire() that are not reachable any more, and were not released.
+const forgotten = new FinalizationRegistry(({name, end}) => {
+    console.warn(`The lock ${JSON.stringify(name)} was forgotten, and is released: it needs 'await using', ` +
+        'or release().');
+    end();
+});
+
 const LOCK_OPTIONS = {
     ifAvailable: Boolean,
     mode: value => toEnum(value, ['shared', 'exclusive'], 'The mode'),
@@ -52,73 +62,97 @@ function toAbortSignal(value) {
     return value;
 }
 
-let loseLock;
+// What a lock is, apart from the object of the script for it: `platform` is the platform's lock, `loss` the
+// exception, and `controller` that of the signal `lost`.
+function newState({name, mode}, platform) {
+    return {name, mode: mode ?? 'exclusive', platform, onWanted: null, loss: null, controller: null};
+}
+
+function lose(state, exception) {
+    state.loss ??= exception;
+    state.controller?.abort(state.loss);
+}
+
+function callOnWanted({onWanted}) {
+    onWanted?.();
+}
 
 export class Lock {
-    #name;
-    #mode;
-    #platform; // the platform's lock
-    #onWanted = null;
-    #loss = null; // the exception
-    #controller = null; // of the signal `lost`
+    #state;
 
-    static {
-        loseLock = (lock, exception) => {
-            lock.#loss ??= exception;
-            lock.#controller?.abort(lock.#loss);
-        };
-    }
-
-    constructor(key, name, mode, platform) {
+    constructor(key, state) {
         if (key !== KEY)
             throw new TypeError('Illegal constructor.');
-        this.#name = name;
-        this.#mode = mode;
-        this.#platform = platform;
+        this.#state = state;
     }
 
     get name() {
-        return this.#name;
+        return this.#state.name;
     }
 
     get mode() {
-        return this.#mode;
+        return this.#state.mode;
     }
 
     // An extension of the standard: the fencing token, a number that grows within a bucket.
     get token() {
-        return this.#platform.token;
+        return this.#state.platform.token;
     }
 
     // Another one: whether somebody waits for the lock. `onwanted` is called when that changes, and after the
     // callback of request() has returned if somebody waits already.
     get wanted() {
-        return heldLocks.has(this.#platform) && this.#platform.wanted;
+        return isWanted(this.#state);
     }
 
     get onwanted() {
-        return this.#onWanted;
+        return this.#state.onWanted;
     }
 
     set onwanted(callback) {
-        this.#onWanted = typeof callback === 'function' ? callback : null;
+        this.#state.onWanted = typeof callback === 'function' ? callback : null;
     }
 
     // Another one: makes an exclusive lock shared, without a gap.
     async downgrade() {
-        await this.#platform.downgrade();
-        this.#mode = 'shared';
+        await this.#state.platform.downgrade();
+        this.#state.mode = 'shared';
     }
 
     // An extension of the standard: an AbortSignal that is aborted if the lock is lost while the
     // callback runs. Its reason is the exception with which request() is rejected.
     get lost() {
-        if (this.#controller === null) {
-            this.#controller = new AbortController();
-            if (this.#loss !== null)
-                this.#controller.abort(this.#loss);
+        const state = this.#state;
+        if (state.controller === null) {
+            state.controller = new AbortController();
+            if (state.loss !== null)
+                state.controller.abort(state.loss);
         }
-        return this.#controller.signal;
+        return state.controller.signal;
+    }
+}
+
+// The lock of acquire(). Nothing refers to it but the script, so that it can be forgotten.
+class AcquiredLock extends Lock {
+    #end; // ends what holds the lock
+    #done; // the promise for that
+
+    constructor(key, state, end, done) {
+        super(key, state);
+        this.#end = end;
+        this.#done = done;
+        forgotten.register(this, {name: state.name, end}, this);
+    }
+
+    // Returns a promise, which is rejected with the exception if the lock was lost before.
+    release() {
+        forgotten.unregister(this);
+        this.#end();
+        return this.#done;
+    }
+
+    [ASYNC_DISPOSE]() {
+        return this.release();
     }
 }
 
@@ -166,6 +200,21 @@ export class LockManager {
         const request = toDictionary(options, LOCK_OPTIONS, 'The argument options');
         request.callback = toCallback(arguments[count - 1], 'The callback');
         return requestAll(backend, strings, request);
+    }
+
+    // An experiment, after w3c/web-locks#122: without a callback, the lock is held until its release(), or the end
+    // of a block with `await using`. request() without a callback is a TypeError, as in web pages.
+    async acquire(name, options = undefined) {
+        const backend = this.#backend;
+        if (arguments.length < 1)
+            throw new TypeError('acquire: 1 argument required, but only 0 present.');
+        if (typeof options === 'function')
+            throw new TypeError('acquire: no callback is called; request() calls one.');
+        const request = {name: toDOMString(name, 'The name')};
+        Object.assign(request, toDictionary(options, LOCK_OPTIONS, 'The argument options'));
+        return new Promise((resolve, reject) => {
+            acquire(backend, request, lock => resolve(lock && holdAcquired(newState(request, lock))), reject);
+        });
     }
 
     async query() {
@@ -217,8 +266,8 @@ function requestLock(backend, request) {
             if (lock === null) {
                 resolve(invoke(request.callback, null));
             } else {
-                const given = newLock(lock, request);
-                hold([lock], [given], request.callback, given, resolve, reject);
+                const state = newState(request, lock);
+                hold([state], request.callback, new Lock(KEY, state), resolve, reject);
             }
         }, reject);
     });
@@ -244,8 +293,9 @@ function requestAll(backend, strings, request) {
         const next = () => {
             if (held.length === names.length) {
                 forgetSignal();
-                const given = held.map((lock, i) => newLock(lock, {...request, name: names[i]}));
-                hold(held, given, request.callback, given, resolve, reject);
+                const states = held.map((lock, i) => newState({...request, name: names[i]}, lock));
+                const given = states.map(state => new Lock(KEY, state));
+                hold(states, request.callback, given, resolve, reject);
                 return;
             }
             acquire(backend, {
@@ -290,31 +340,32 @@ function refusedSignal() {
         'NotSupportedError');
 }
 
-function newLock(lock, {name, mode}) {
-    return new Lock(KEY, name, mode ?? 'exclusive', lock);
-}
-
 // Invokes the callback and returns a promise for its result. An exception becomes the reason of the
 // rejection, even if it has a method `then`; a returned value with such a method is awaited.
 function invoke(callback, argument) {
     return new Promise(resolve => resolve(callback(argument)));
 }
 
-// Runs the callback with its argument, and holds the platform's locks until its promise has settled; `given` are
-// the objects of the script for them. If a lock is lost before, the promise of request() is rejected
-// immediately, and the callback continues.
-function hold(locks, given, callback, argument, resolve, reject) {
-    locks.forEach((lock, i) => {
-        heldLocks.add(lock);
-        lock.onLost(exception => {
+function isWanted({platform}) {
+    return heldLocks.has(platform) && platform.wanted;
+}
+
+// Runs the callback with its argument, the object or objects of the script for the locks, and holds these until its
+// promise has settled. If a lock is lost before, the promise of request() is rejected immediately, and the callback
+// continues.
+function hold(states, callback, argument, resolve, reject) {
+    const locks = states.map(({platform}) => platform);
+    for (const state of states) {
+        heldLocks.add(state.platform);
+        state.platform.onLost(exception => {
             reject(exception);
-            loseLock(given[i], exception);
+            lose(state, exception);
         });
-        lock.onWanted(() => given[i].onwanted?.());
-    });
+        state.platform.onWanted(() => callOnWanted(state));
+    }
 
     const waiting = invoke(callback, argument);
-    given.filter(lock => lock.wanted).forEach(lock => lock.onwanted?.());
+    states.filter(isWanted).forEach(callOnWanted);
     const settle = async isFulfilled => {
         const losses = await Promise.all(locks.map(lock => lock.release()));
         const loss = losses.find(exception => exception !== null) ?? null;
@@ -326,6 +377,16 @@ function hold(locks, given, callback, argument, resolve, reject) {
             resolve(waiting);
     };
     waiting.then(() => settle(true), () => settle(false));
+}
+
+// Holds a lock without a callback, and returns the object of the script for it. What is made here has no reference
+// to that object, nor to the promise of acquire().
+function holdAcquired(state) {
+    let end;
+    const ended = new Promise(resolve => (end = resolve));
+    const done = new Promise((resolve, reject) => hold([state], () => ended, null, resolve, reject));
+    done.catch(() => {});
+    return new AcquiredLock(KEY, state, end, done);
 }
 
 function lockInfos(list) {

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
+/// <reference lib="esnext.disposable" />
+
 export type LockMode = 'exclusive' | 'shared';
 
 export interface LockOptions {
@@ -39,6 +41,14 @@ export class Lock {
     readonly lost: AbortSignal;
 }
 
+/** The lock of acquire(). Not in the standard. */
+export interface AcquiredLock extends Lock {
+    /** Rejected if the lock was lost before. A second call returns the same promise. */
+    release(): Promise<void>;
+    /** release(). Where there is no Symbol.asyncDispose, the name is Symbol.for('Symbol.asyncDispose'). */
+    [Symbol.asyncDispose](): Promise<void>;
+}
+
 export interface LockInfo {
     name: string;
     mode: LockMode;
@@ -71,6 +81,14 @@ export class LockManager {
                    callback: (locks: Lock[]) => T): Promise<Awaited<T>>;
     requestMany<T>(names: Iterable<string>, options: LockOptions,
                    callback: (locks: Lock[] | null) => T): Promise<Awaited<T>>;
+    /**
+     * An experiment, which may change: without a callback. The lock is held until its release(), or the end of the
+     * block that begins with `await using`. One that is not reachable any more is released, with a warning; not in
+     * GJS 1.74. Not in the standard.
+     */
+    acquire(name: string, options?: LockOptions & {ifAvailable?: false}): Promise<AcquiredLock>;
+    /** The promise has null if the lock was not available. */
+    acquire(name: string, options: LockOptions): Promise<AcquiredLock | null>;
     query(): Promise<LockManagerSnapshot>;
 }
 

@@ -4,7 +4,7 @@
 // Agents in separate processes: AgentProcess is the test's side, agent-main.js runs in the process.
 // Each line through the pipes is one JSON value.
 
-import {startScript} from './host.js';
+import {scriptCommand, startProcess} from './host.js';
 import {assert, deferred, inTime} from './testing.js';
 
 export class AgentProcess {
@@ -18,7 +18,7 @@ export class AgentProcess {
     }
 
     constructor() {
-        this._process = startScript('agent-main.js');
+        this._process = startProcess(scriptCommand('agent-main.js'));
         this._ready = deferred();
         this._calls = new Map();
         this._count = 0;

@@ -7,14 +7,8 @@ import Gio from 'gi://Gio';
 import System from 'system';
 
 import {AbortController, locks} from '../../client-lib/gjs/weblocks.js';
+import {collectGarbage} from './host.js';
 import {assert, deferred, run, test, waitFor} from './testing.js';
-
-async function collect() {
-    for (let i = 0; i < 3; i++) {
-        System.gc();
-        await new Promise(resolve => setTimeout(resolve, 0));
-    }
-}
 
 async function heldNames() {
     const {held} = await locks.query();
@@ -30,7 +24,7 @@ test('a lock whose promise can no longer be settled stays held', async t => {
     }).catch(() => {});
     await granted.promise;
     for (let i = 0; i < 10; i++) {
-        await collect();
+        await collectGarbage();
         assert.equal(await heldNames(), [name], `round ${i}`);
     }
     await locks.request(name, {steal: true}, () => {});
@@ -44,9 +38,9 @@ test('a request without references is granted', async t => {
         const {signal} = new AbortController();
         locks.request(name, {signal}, lock => granted.resolve(lock.name));
     })();
-    await collect();
+    await collectGarbage();
     holder.release();
-    await collect();
+    await collectGarbage();
     assert.equal(await granted.promise, name);
 });
 
@@ -74,7 +68,7 @@ function count() {
 // is scanned conservatively.
 function assertCollected(before, what) {
     return waitFor(async () => {
-        await collect();
+        await collectGarbage();
         const now = count();
         return now.functions <= before.functions + 10 && now.objects <= before.objects + 10;
     }, `end of ${what}`);
@@ -131,7 +125,7 @@ test('objects that are not collected are detected', async () => {
     const before = count();
     const functions = Array.from({length: 50}, () => makeGarbage(null));
     const objects = functions.map(() => new Gio.Cancellable());
-    await collect();
+    await collectGarbage();
     const after = count();
     assert.true(after.functions - before.functions >= functions.length - 10, 'functions seen');
     assert.true(after.objects - before.objects >= objects.length - 10, 'objects seen');
@@ -139,7 +133,7 @@ test('objects that are not collected are detected', async () => {
 
 test('a reference to a lock object does not hold the lock', async t => {
     const reference = await locks.request(t.name(), lock => lock);
-    await collect();
+    await collectGarbage();
     assert.equal(await heldNames(), []);
     assert.equal(reference.mode, 'exclusive');
 });

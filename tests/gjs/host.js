@@ -17,6 +17,24 @@ export const print = globalThis.print;
 export const args = ARGV;
 export const exit = code => System.exit(code);
 
+export async function collectGarbage() {
+    for (let i = 0; i < 3; i++) {
+        System.gc();
+        await new Promise(resolve => setTimeout(resolve, 0));
+    }
+}
+
+// Whether a FinalizationRegistry calls back, which GJS 1.74 never does.
+export async function hasFinalization() {
+    let isCalled = false;
+    const registry = new FinalizationRegistry(() => (isCalled = true));
+    for (let i = 0; i < 50; i++)
+        registry.register({}, i);
+    for (let i = 0; i < 10 && !isCalled; i++)
+        await collectGarbage();
+    return isCalled;
+}
+
 // An agent of its own: its `locks` and `bucket`, its clientId, and how to close it.
 export function newAgent() {
     const agent = new WebLocks.Agent();
@@ -84,8 +102,8 @@ export function startProcess(argv) {
     };
 }
 
-// Starts a script of this folder.
-export function startScript(name) {
+// The command that runs a script of this folder.
+export function scriptCommand(name) {
     const here = GLib.path_get_dirname(GLib.filename_from_uri(import.meta.url)[0]);
-    return startProcess(['gjs', '-m', GLib.build_filenamev([here, name])]);
+    return ['gjs', '-m', GLib.build_filenamev([here, name])];
 }

@@ -18,7 +18,7 @@ test('LockManager', () => {
     assert.equal(Object.prototype.toString.call(locks), '[object LockManager]');
     assert.equal(Object.getOwnPropertyNames(locks), [], 'own properties of locks');
     assert.equal(Object.getOwnPropertyNames(LockManager.prototype).sort(),
-        ['constructor', 'query', 'request', 'requestMany']);
+        ['acquire', 'constructor', 'query', 'request', 'requestMany']);
 });
 
 test('interface objects have no arguments', () => {

@@ -19,6 +19,13 @@ export const args = process.argv.slice(2);
 export const exit = code => process.exit(code);
 export const finish = () => process.exit(0);
 
+export async function collectGarbage() {
+    globalThis.gc();
+    await new Promise(resolve => setTimeout(resolve, 0));
+}
+
+export const hasFinalization = async () => true;
+
 // The agent of this process.
 export function newAgent() {
     return {
@@ -50,7 +57,7 @@ export function startProcess(argv) {
     };
 }
 
-export function startScript(name) {
+export function scriptCommand(name) {
     const path = fileURLToPath(new URL(`../gjs/${name}`, import.meta.url));
-    return startProcess([process.execPath, ...process.execArgv, path]);
+    return [process.execPath, ...process.execArgv, path];
 }

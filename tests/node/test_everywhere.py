@@ -11,7 +11,7 @@ from buses import environment
 from harness import PATIENCE, BusTestCase, main
 
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'everywhere.cjs')
-OUTPUT = 'n exclusive 1\nnull\nTimeoutError\nstolen\nAbortError\nend\n'
+OUTPUT = 'n exclusive 1\nnull\nTimeoutError\nstolen\nAbortError\nacquired\nend\n'
 
 
 class Everywhere(BusTestCase):

@@ -32,6 +32,17 @@ await locks.request('name', lock => lock.lost.addEventListener('abort', () => lo
 const tokens: number[] = await locks.requestMany(['a', 'b'], all => all.map(lock => lock.token));
 await locks.requestMany(new Set(['a']), {ifAvailable: true}, all => all?.length ?? tokens.length);
 
+await using acquired = await locks.acquire('name', {mode: 'shared'});
+const released: void = await acquired.release();
+const maybe = await locks.acquire(acquired.name, {ifAvailable: true});
+const disposed: void = await maybe?.[Symbol.asyncDispose]();
+
+// @ts-expect-error: the lock may be missing
+maybe.release();
+// @ts-expect-error: no callback
+await locks.acquire('name', () => [released, disposed]);
+// @ts-expect-error: the lock of a callback is not released
+await locks.request('name', lock => lock.release());
 // @ts-expect-error: a lock may be missing here
 await locks.request('name', {ifAvailable: true}, lock => lock.name);
 // @ts-expect-error: no such mode
