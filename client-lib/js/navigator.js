@@ -5,10 +5,11 @@
 
 import {AbortController, AbortSignal} from './abort.js';
 import {DOMException} from './dom-exception.js';
+import {Lock, LockManager} from './lock-manager.js';
 
 // Defines navigator.locks, and the classes that belong to it, where there are none.
 export function defineGlobals(locks) {
-    for (const [name, value] of Object.entries({AbortController, AbortSignal, DOMException}))
+    for (const [name, value] of Object.entries({AbortController, AbortSignal, DOMException, Lock, LockManager}))
         define(globalThis, name, value);
     define(globalThis, 'navigator', {});
     define(globalThis.navigator, 'locks', locks);

@@ -40,6 +40,11 @@ test('an exception of the callback that got null is passed on', async t => {
     });
 });
 
+test('another name that is held does not matter', async t => {
+    await t.hold(locks, t.name());
+    await locks.request(t.name(), {ifAvailable}, lock => assert.notEqual(lock, null));
+});
+
 const COMBINATIONS = [
     {heldMode: 'shared', mode: 'shared', isGranted: true},
     {heldMode: 'shared', mode: 'exclusive', isGranted: false},

@@ -39,4 +39,14 @@ test('readers, a writer, readers', async t => {
     assert.equal(await counts(name), [5, 0], 'while the other readers hold it');
 });
 
+test('when the promise of a writer has settled, all readers that waited hold the lock', async t => {
+    const name = t.name();
+    const writer = await t.hold(locks, name);
+    for (let i = 0; i < 5; i++)
+        t.request(locks, name, shared);
+    assert.equal(await counts(name), [1, 5], 'while the writer holds it');
+    await writer.release();
+    assert.equal(await counts(name), [5, 0], 'right afterwards');
+});
+
 await run();

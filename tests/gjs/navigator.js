@@ -12,8 +12,9 @@ const {navigator} = globalThis;
 
 test('navigator.locks is the lock manager of the module', () => {
     assert.equal(navigator.locks === locks, true);
-    for (const name of ['AbortController', 'AbortSignal', 'DOMException'])
+    for (const name of ['AbortController', 'AbortSignal', 'DOMException', 'Lock', 'LockManager'])
         assert.equal(typeof globalThis[name], 'function', name);
+    assert.instance(navigator.locks, globalThis.LockManager);
 });
 
 test('a lock is held while an asynchronous function runs', async t => {

@@ -36,6 +36,37 @@ test('a lock that is held', async t => {
     assert.notEqual(held[0].clientId, '');
 });
 
+test('locks of several names, in both modes', async t => {
+    const [first, second] = [t.name(), t.name()];
+    await t.hold(locks, first);
+    await t.hold(locks, second, {mode: 'shared'});
+    const {held} = await locks.query();
+    assert.equal(held.map(({name, mode}) => [name, mode]), [[first, 'exclusive'], [second, 'shared']]);
+});
+
+test('each shared lock and each request is listed', async t => {
+    const [read, written] = [t.name(), t.name()];
+    await t.hold(locks, read, {mode: 'shared'});
+    await t.hold(locks, read, {mode: 'shared'});
+    await t.hold(locks, written);
+    t.request(locks, written, {mode: 'shared'});
+    t.request(locks, written, {mode: 'shared'});
+    const {held, pending} = await locks.query();
+    const modes = (list, name) => of(list, name).map(info => info.mode);
+    assert.equal([modes(held, read), modes(held, written), modes(pending, written)],
+        [['shared', 'shared'], ['exclusive'], ['shared', 'shared']]);
+});
+
+test('a lock that two agents share has two clientIds', async t => {
+    const name = t.name();
+    const other = await AgentProcess.start(t);
+    await other.hold(name, {mode: 'shared'});
+    await t.hold(locks, name, {mode: 'shared'});
+    const ids = of((await locks.query()).held, name).map(info => info.clientId);
+    assert.equal([ids.length, ids[0]], [2, other.clientId]);
+    assert.notEqual(ids[1], other.clientId);
+});
+
 test('locks and requests of one agent have one clientId', async t => {
     const name = t.name();
     await t.hold(locks, name);

@@ -29,6 +29,7 @@ test('aborted before the request', async t => {
     const error = await assert.rejects(
         locks.request(t.name(), {signal: controller.signal}, unused), 'AbortError');
     assert.instance(error, DOMException);
+    assert.equal(controller.signal.reason === error, true, 'the reason of the signal');
 });
 
 test('aborted before the request, for a reason', async t => {
@@ -53,7 +54,8 @@ test('aborted while it waits', async t => {
     const {held, pending} = await locks.query();
     assert.equal([held.length, pending.length], [1, 1], 'before: held and pending');
     controller.abort();
-    await assert.rejects(promise, 'AbortError');
+    const error = await assert.rejects(promise, 'AbortError');
+    assert.equal(controller.signal.reason === error, true, 'the reason of the signal');
     const after = await locks.query();
     assert.equal([after.held.length, after.pending.length], [1, 0], 'after: held and pending');
 });
@@ -128,6 +130,38 @@ test('an abort after the grant has no effect', async t => {
     });
     resolve();
     assert.equal(await request, 'result');
+});
+
+test('an abort after the callback has ended has no effect', async t => {
+    const controller = new AbortController();
+    const granted = deferred();
+    const end = deferred();
+    const request = locks.request(t.name(), {signal: controller.signal}, () => {
+        granted.resolve();
+        return end.promise;
+    });
+    await granted.promise;
+    end.resolve('result');
+    controller.abort();
+    assert.equal(await request, 'result');
+});
+
+test('a signal that is never aborted has no effect', async t => {
+    const {signal} = new AbortController();
+    assert.equal(await locks.request(t.name(), {signal}, lock => lock.mode), 'exclusive');
+    assert.equal(signal.aborted, false);
+});
+
+test('an abort lets the request behind it have the lock', async t => {
+    const name = t.name();
+    for (const reason of [undefined, 'my reason']) {
+        const controller = new AbortController();
+        const first = locks.request(name, {signal: controller.signal}, unused);
+        const next = locks.request(name, () => 'next');
+        controller.abort(reason);
+        await assert.rejectsWith(first, controller.signal.reason);
+        assert.equal(await next, 'next');
+    }
 });
 
 test('the reason is passed on', async t => {

@@ -45,6 +45,27 @@ test('the promise of the broken holder is rejected, and its callback continues',
     assert.equal(await stealer.release('result'), 'result');
 });
 
+test('a request that waits is granted after the stealer', async t => {
+    const name = t.name();
+    const broken = await t.hold(locks, name);
+    const waiting = t.request(locks, name);
+    await locks.request(name, {steal}, async () => {
+        await locks.query();
+        assert.equal(waiting.wasCalled, false, 'granted before the stealer has released');
+    });
+    await assert.rejects(broken.done, 'AbortError');
+    await waiting.granted;
+});
+
+test('a lock that was stolen can be stolen again', async t => {
+    const name = t.name();
+    const first = await t.hold(locks, name);
+    const second = await t.hold(locks, name, {steal});
+    assert.equal(await locks.request(name, {steal}, () => 'last'), 'last');
+    await assert.rejects(first.done, 'AbortError');
+    await assert.rejects(second.done, 'AbortError');
+});
+
 test('all shared holders are broken', async t => {
     const name = t.name();
     const first = await t.hold(locks, name, {mode: 'shared'});

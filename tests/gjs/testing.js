@@ -245,8 +245,12 @@ async function runOne({name, body, keepsLocks, patience}) {
     return failure === null;
 }
 
-// Runs all tests of the file, or those given on the command line, and exits.
+// Runs all tests of the file, or those given on the command line, and exits. With --list, only prints their names.
 export async function run() {
+    if (args.includes('--list')) {
+        tests.forEach(({name}) => print(name));
+        exit(0);
+    }
     let count = 0;
     let failed = 0;
     for (const entry of tests) {
