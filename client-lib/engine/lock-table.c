@@ -27,6 +27,13 @@ lock_table_add(LockTable *self, LockEntry *entry)
     g_hash_table_insert(self->entries, &entry->key, entry);
 }
 
+void
+lock_entry_init_call(LockEntry *entry)
+{
+    entry->is_live = TRUE;
+    entry->was_sent = TRUE;
+}
+
 static void
 remove_call(LockTable *self, LockEntry *entry)
 {
@@ -390,7 +397,10 @@ lock_table_finish(LockTable *self, PacketReason reason, const GError *error)
         LockEntry *entry = g_queue_peek_head(&self->calls);
 
         remove_call(self, entry);
-        lock_table_forget(self, entry);
+        if (entry->is_live)
+            entry->funcs->finished(entry, reason, error);
+        else
+            lock_table_forget(self, entry);
     }
 }
 

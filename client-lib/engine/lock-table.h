@@ -47,7 +47,7 @@ struct LockEntry {
     guint64 key;
 
     /* private to lock-table.c */
-    gboolean is_live;    /* in the index of keys */
+    gboolean is_live;    /* in the index of keys, unless it has none */
     gboolean is_calling; /* in the queue of pending calls */
     gboolean was_sent;   /* the call was sent on an earlier socket, so the service may have it */
     guint64 number;      /* of the call; numbers grow in the order of calls */
@@ -69,6 +69,10 @@ Recovery *lock_table_get_recovery(LockTable *self);
 
 /* Adds an entry and gives it a new key. */
 void lock_table_add(LockTable *self, LockEntry *entry);
+
+/* Initializes an entry without a key, of which the table has its call only. The call does not fail
+ * while no socket can be opened, so `failed` is not called, nor what is about a key. */
+void lock_entry_init_call(LockEntry *entry);
 
 /* Sends the call of an entry. With `is_urgent` it is sent immediately if the kernel accepts it,
  * with everything before it in the queue; otherwise it may be sent together with later calls. */

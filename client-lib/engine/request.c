@@ -353,8 +353,8 @@ request_forget_lock(Request *self)
 
 /* ---- downgrade
  *
- * It is an entry of its own, with a key that the service never gets, so that it is a call like any
- * other: sent in its order, and again on the next socket. Repeated, it changes nothing. */
+ * It is an entry of its own, so that it is a call like any other: sent in its order, and again on
+ * the next socket. Repeated, it changes nothing. */
 
 typedef struct {
     LockEntry entry;
@@ -445,34 +445,9 @@ on_downgrade_left(LockEntry *entry)
     g_free(self);
 }
 
-/* What is about its key concerns nothing. */
-static void
-ignore_failure(LockEntry *entry, const GError *error)
-{
-}
-
-static void
-ignore_grant(LockEntry *entry, guint64 token)
-{
-}
-
-static void
-ignore_end(LockEntry *entry, PacketReason reason)
-{
-}
-
-static void
-ignore_live(LockEntry *entry, const PacketLiveEntry *live)
-{
-}
-
 static const LockEntryFuncs downgrade_funcs = {
     .write = on_downgrade_write,
     .answered = on_downgrade_answered,
-    .failed = ignore_failure,
-    .granted = ignore_grant,
-    .ended = ignore_end,
-    .compared = ignore_live,
     .finished = on_downgrade_finished,
     .left = on_downgrade_left,
 };
@@ -497,7 +472,7 @@ request_downgrade(Request *self, Caller caller)
     call->timer.expired = on_downgrade_expired;
     session_start_timer(self->session, &call->timer, g_get_monotonic_time() + ANSWER_TIMEOUT_US);
     session_add_user(self->session);
-    lock_table_add(call->table, &call->entry);
+    lock_entry_init_call(&call->entry);
     lock_table_call(call->table, &call->entry, TRUE);
     session_leave(self->session);
 }
