@@ -12,21 +12,14 @@
 G_BEGIN_DECLS
 
 #define WEB_LOCKS_TYPE_AGENT (web_locks_agent_get_type())
-WEB_LOCKS_PUBLIC
 G_DECLARE_FINAL_TYPE(WebLocksAgent, web_locks_agent, WEB_LOCKS, AGENT, GObject)
 
-WEB_LOCKS_PUBLIC
 WebLocksAgent *web_locks_agent_new(GBusType bus_type, const char *address);
-WEB_LOCKS_PUBLIC
 WebLocksAgent *web_locks_agent_dup_default(GBusType bus_type);
 
-WEB_LOCKS_PUBLIC
 const char *web_locks_agent_get_client_id(WebLocksAgent *self);
-WEB_LOCKS_PUBLIC
 gboolean web_locks_agent_get_connected(WebLocksAgent *self);
-WEB_LOCKS_PUBLIC
 gboolean web_locks_agent_get_service_running(WebLocksAgent *self);
-WEB_LOCKS_PUBLIC
 void web_locks_agent_close(WebLocksAgent *self);
 
 /**
@@ -39,21 +32,16 @@ void web_locks_agent_close(WebLocksAgent *self);
  */
 typedef void (*WebLocksBatchFunc)(gpointer user_data);
 
-WEB_LOCKS_PUBLIC
 void web_locks_agent_batch(WebLocksAgent *self, WebLocksBatchFunc function, gpointer user_data);
 
-WEB_LOCKS_PUBLIC
 WebLocksManager *web_locks_agent_create_private_manager(WebLocksAgent *self);
 
-WEB_LOCKS_PUBLIC
 void web_locks_agent_list_observable_async(WebLocksAgent *self,
                                            GCancellable *cancellable,
                                            GAsyncReadyCallback callback,
                                            gpointer user_data);
-WEB_LOCKS_PUBLIC
 GPtrArray *
 web_locks_agent_list_observable_finish(WebLocksAgent *self, GAsyncResult *result, GError **error);
-WEB_LOCKS_PUBLIC
 GPtrArray *web_locks_agent_list_observable_sync(WebLocksAgent *self,
                                                 GCancellable *cancellable,
                                                 GError **error);

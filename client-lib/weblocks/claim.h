@@ -32,63 +32,38 @@ typedef enum {
 } WebLocksClaimState;
 
 #define WEB_LOCKS_TYPE_CLAIM (web_locks_claim_get_type())
-WEB_LOCKS_PUBLIC
 G_DECLARE_FINAL_TYPE(WebLocksClaim, web_locks_claim, WEB_LOCKS, CLAIM, GObject)
 
-WEB_LOCKS_PUBLIC
 WebLocksClaim *web_locks_claim_new(WebLocksManager *manager, const char *name);
-WEB_LOCKS_PUBLIC
 WebLocksClaim *web_locks_claim_new_for_file(WebLocksAgent *agent, GFile *file);
 
-WEB_LOCKS_PUBLIC
 void web_locks_claim_start(WebLocksClaim *self);
-WEB_LOCKS_PUBLIC
 void web_locks_claim_stop(WebLocksClaim *self);
-WEB_LOCKS_PUBLIC
 void web_locks_claim_take_over_async(WebLocksClaim *self,
                                      GCancellable *cancellable,
                                      GAsyncReadyCallback callback,
                                      gpointer user_data);
-WEB_LOCKS_PUBLIC
 gboolean
 web_locks_claim_take_over_finish(WebLocksClaim *self, GAsyncResult *result, GError **error);
 
-WEB_LOCKS_PUBLIC
 WebLocksManager *web_locks_claim_get_manager(WebLocksClaim *self);
-WEB_LOCKS_PUBLIC
 const char *web_locks_claim_get_name(WebLocksClaim *self);
-WEB_LOCKS_PUBLIC
 GFile *web_locks_claim_get_file(WebLocksClaim *self);
-WEB_LOCKS_PUBLIC
 gboolean web_locks_claim_get_excludes_all(WebLocksClaim *self);
-WEB_LOCKS_PUBLIC
 WebLocksMode web_locks_claim_get_mode(WebLocksClaim *self);
-WEB_LOCKS_PUBLIC
 const char *web_locks_claim_get_why(WebLocksClaim *self);
-WEB_LOCKS_PUBLIC
 gboolean web_locks_claim_get_reclaim(WebLocksClaim *self);
-WEB_LOCKS_PUBLIC
 void web_locks_claim_set_reclaim(WebLocksClaim *self, gboolean reclaim);
-WEB_LOCKS_PUBLIC
 guint web_locks_claim_get_grace(WebLocksClaim *self);
-WEB_LOCKS_PUBLIC
 void web_locks_claim_set_grace(WebLocksClaim *self, guint grace);
 
-WEB_LOCKS_PUBLIC
 WebLocksClaimState web_locks_claim_get_state(WebLocksClaim *self);
-WEB_LOCKS_PUBLIC
 gboolean web_locks_claim_get_held(WebLocksClaim *self);
-WEB_LOCKS_PUBLIC
 WebLocksLock *web_locks_claim_get_lock(WebLocksClaim *self);
-WEB_LOCKS_PUBLIC
 guint64 web_locks_claim_get_token(WebLocksClaim *self);
-WEB_LOCKS_PUBLIC
 gboolean web_locks_claim_get_wanted(WebLocksClaim *self);
-WEB_LOCKS_PUBLIC
 WebLocksLockInfo *web_locks_claim_get_holder(WebLocksClaim *self);
-WEB_LOCKS_PUBLIC
 guint web_locks_claim_get_position(WebLocksClaim *self);
-WEB_LOCKS_PUBLIC
 const GError *web_locks_claim_get_error(WebLocksClaim *self);
 
 G_END_DECLS

@@ -21,13 +21,11 @@ G_BEGIN_DECLS
  */
 #define WEB_LOCKS_DOCUMENTS_BUCKET "documents"
 
-WEB_LOCKS_PUBLIC
 void web_locks_agent_open_document_async(WebLocksAgent *self,
                                          GFile *file,
                                          GCancellable *cancellable,
                                          GAsyncReadyCallback callback,
                                          gpointer user_data);
-WEB_LOCKS_PUBLIC
 WebLocksManager *web_locks_agent_open_document_finish(
     WebLocksAgent *self, GAsyncResult *result, char **name, gboolean *excludes_all, GError **error);
 

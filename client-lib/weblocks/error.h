@@ -57,7 +57,6 @@ typedef enum {
     WEB_LOCKS_ERROR_UNAVAILABLE,
 } WebLocksError;
 
-WEB_LOCKS_PUBLIC
 GQuark web_locks_error_quark(void);
 
 G_END_DECLS

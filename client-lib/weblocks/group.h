@@ -11,7 +11,6 @@
 
 G_BEGIN_DECLS
 
-WEB_LOCKS_PUBLIC
 char *web_locks_bucket_for_group(const char *group, GError **error);
 
 G_END_DECLS

@@ -12,42 +12,28 @@
 G_BEGIN_DECLS
 
 #define WEB_LOCKS_TYPE_LOCK (web_locks_lock_get_type())
-WEB_LOCKS_PUBLIC
 G_DECLARE_FINAL_TYPE(WebLocksLock, web_locks_lock, WEB_LOCKS, LOCK, GObject)
 
-WEB_LOCKS_PUBLIC
 const char *web_locks_lock_get_name(WebLocksLock *self);
-WEB_LOCKS_PUBLIC
 WebLocksMode web_locks_lock_get_mode(WebLocksLock *self);
-WEB_LOCKS_PUBLIC
 guint64 web_locks_lock_get_token(WebLocksLock *self);
-WEB_LOCKS_PUBLIC
 gboolean web_locks_lock_get_held(WebLocksLock *self);
-WEB_LOCKS_PUBLIC
 gboolean web_locks_lock_get_wanted(WebLocksLock *self);
-WEB_LOCKS_PUBLIC
 const GError *web_locks_lock_get_error(WebLocksLock *self);
 
-WEB_LOCKS_PUBLIC
 void web_locks_lock_release(WebLocksLock *self);
-WEB_LOCKS_PUBLIC
 void web_locks_lock_release_async(WebLocksLock *self,
                                   GCancellable *cancellable,
                                   GAsyncReadyCallback callback,
                                   gpointer user_data);
-WEB_LOCKS_PUBLIC
 gboolean web_locks_lock_release_finish(WebLocksLock *self, GAsyncResult *result, GError **error);
-WEB_LOCKS_PUBLIC
 gboolean web_locks_lock_release_sync(WebLocksLock *self, GCancellable *cancellable, GError **error);
 
-WEB_LOCKS_PUBLIC
 void web_locks_lock_downgrade_async(WebLocksLock *self,
                                     GCancellable *cancellable,
                                     GAsyncReadyCallback callback,
                                     gpointer user_data);
-WEB_LOCKS_PUBLIC
 gboolean web_locks_lock_downgrade_finish(WebLocksLock *self, GAsyncResult *result, GError **error);
-WEB_LOCKS_PUBLIC
 gboolean
 web_locks_lock_downgrade_sync(WebLocksLock *self, GCancellable *cancellable, GError **error);
 

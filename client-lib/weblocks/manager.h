@@ -12,94 +12,72 @@
 G_BEGIN_DECLS
 
 #define WEB_LOCKS_TYPE_MANAGER (web_locks_manager_get_type())
-WEB_LOCKS_PUBLIC
 G_DECLARE_FINAL_TYPE(WebLocksManager, web_locks_manager, WEB_LOCKS, MANAGER, GObject)
 
-WEB_LOCKS_PUBLIC
 WebLocksManager *web_locks_manager_new(WebLocksAgent *agent, const char *bucket);
 
-WEB_LOCKS_PUBLIC
 WebLocksAgent *web_locks_manager_get_agent(WebLocksManager *self);
-WEB_LOCKS_PUBLIC
 const char *web_locks_manager_get_bucket(WebLocksManager *self);
-WEB_LOCKS_PUBLIC
 const char *web_locks_manager_get_application(WebLocksManager *self);
-WEB_LOCKS_PUBLIC
 guint web_locks_manager_get_uid(WebLocksManager *self);
-WEB_LOCKS_PUBLIC
 gboolean web_locks_manager_get_observed(WebLocksManager *self);
 
-WEB_LOCKS_PUBLIC
 void web_locks_manager_request_async(WebLocksManager *self,
                                      const char *name,
                                      WebLocksOptions *options,
                                      GCancellable *cancellable,
                                      GAsyncReadyCallback callback,
                                      gpointer user_data);
-WEB_LOCKS_PUBLIC
 WebLocksLock *
 web_locks_manager_request_finish(WebLocksManager *self, GAsyncResult *result, GError **error);
-WEB_LOCKS_PUBLIC
 WebLocksLock *web_locks_manager_request_sync(WebLocksManager *self,
                                              const char *name,
                                              WebLocksOptions *options,
                                              GCancellable *cancellable,
                                              GError **error);
 
-WEB_LOCKS_PUBLIC
 void web_locks_manager_request_many_async(WebLocksManager *self,
                                           const char *const *names,
                                           WebLocksOptions *options,
                                           GCancellable *cancellable,
                                           GAsyncReadyCallback callback,
                                           gpointer user_data);
-WEB_LOCKS_PUBLIC
 GPtrArray *
 web_locks_manager_request_many_finish(WebLocksManager *self, GAsyncResult *result, GError **error);
-WEB_LOCKS_PUBLIC
 GPtrArray *web_locks_manager_request_many_sync(WebLocksManager *self,
                                                const char *const *names,
                                                WebLocksOptions *options,
                                                GCancellable *cancellable,
                                                GError **error);
 
-WEB_LOCKS_PUBLIC
 void web_locks_manager_query_async(WebLocksManager *self,
                                    GCancellable *cancellable,
                                    GAsyncReadyCallback callback,
                                    gpointer user_data);
-WEB_LOCKS_PUBLIC
 WebLocksSnapshot *
 web_locks_manager_query_finish(WebLocksManager *self, GAsyncResult *result, GError **error);
-WEB_LOCKS_PUBLIC
 WebLocksSnapshot *
 web_locks_manager_query_sync(WebLocksManager *self, GCancellable *cancellable, GError **error);
 
-WEB_LOCKS_PUBLIC
 void web_locks_manager_inspect_async(WebLocksManager *self,
                                      const char *name,
                                      GCancellable *cancellable,
                                      GAsyncReadyCallback callback,
                                      gpointer user_data);
-WEB_LOCKS_PUBLIC
 WebLocksSnapshot *
 web_locks_manager_inspect_finish(WebLocksManager *self, GAsyncResult *result, GError **error);
-WEB_LOCKS_PUBLIC
 WebLocksSnapshot *web_locks_manager_inspect_sync(WebLocksManager *self,
                                                  const char *name,
                                                  GCancellable *cancellable,
                                                  GError **error);
 
-WEB_LOCKS_PUBLIC
 void web_locks_manager_break_async(WebLocksManager *self,
                                    const char *name,
                                    WebLocksLockInfo *info,
                                    GCancellable *cancellable,
                                    GAsyncReadyCallback callback,
                                    gpointer user_data);
-WEB_LOCKS_PUBLIC
 int web_locks_manager_break_finish(WebLocksManager *self, GAsyncResult *result, GError **error);
-WEB_LOCKS_PUBLIC
 int web_locks_manager_break_sync(WebLocksManager *self,
                                  const char *name,
                                  WebLocksLockInfo *info,

@@ -12,40 +12,29 @@
 G_BEGIN_DECLS
 
 #define WEB_LOCKS_TYPE_MONITOR (web_locks_monitor_get_type())
-WEB_LOCKS_PUBLIC
 G_DECLARE_FINAL_TYPE(WebLocksMonitor, web_locks_monitor, WEB_LOCKS, MONITOR, GObject)
 
-WEB_LOCKS_PUBLIC
 void web_locks_monitor_new_async(WebLocksManager *manager,
                                  GCancellable *cancellable,
                                  GAsyncReadyCallback callback,
                                  gpointer user_data);
-WEB_LOCKS_PUBLIC
 WebLocksMonitor *web_locks_monitor_new_finish(GAsyncResult *result, GError **error);
-WEB_LOCKS_PUBLIC
 WebLocksMonitor *
 web_locks_monitor_new_sync(WebLocksManager *manager, GCancellable *cancellable, GError **error);
 
-WEB_LOCKS_PUBLIC
 void web_locks_monitor_new_all_async(WebLocksAgent *agent,
                                      GCancellable *cancellable,
                                      GAsyncReadyCallback callback,
                                      gpointer user_data);
-WEB_LOCKS_PUBLIC
 WebLocksMonitor *web_locks_monitor_new_all_finish(GAsyncResult *result, GError **error);
-WEB_LOCKS_PUBLIC
 WebLocksMonitor *
 web_locks_monitor_new_all_sync(WebLocksAgent *agent, GCancellable *cancellable, GError **error);
 
-WEB_LOCKS_PUBLIC
 WebLocksMonitor *
 web_locks_monitor_new_for_name(WebLocksManager *manager, const char *name, GError **error);
 
-WEB_LOCKS_PUBLIC
 WebLocksManager *web_locks_monitor_get_manager(WebLocksMonitor *self);
-WEB_LOCKS_PUBLIC
 GListModel *web_locks_monitor_get_held(WebLocksMonitor *self);
-WEB_LOCKS_PUBLIC
 GListModel *web_locks_monitor_get_pending(WebLocksMonitor *self);
 
 G_END_DECLS

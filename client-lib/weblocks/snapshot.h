@@ -12,12 +12,9 @@
 G_BEGIN_DECLS
 
 #define WEB_LOCKS_TYPE_SNAPSHOT (web_locks_snapshot_get_type())
-WEB_LOCKS_PUBLIC
 G_DECLARE_FINAL_TYPE(WebLocksSnapshot, web_locks_snapshot, WEB_LOCKS, SNAPSHOT, GObject)
 
-WEB_LOCKS_PUBLIC
 GListModel *web_locks_snapshot_get_held(WebLocksSnapshot *self);
-WEB_LOCKS_PUBLIC
 GListModel *web_locks_snapshot_get_pending(WebLocksSnapshot *self);
 
 G_END_DECLS

@@ -15,9 +15,6 @@
 
 G_BEGIN_DECLS
 
-/* Marks functions that the shared library exports. */
-#define WEB_LOCKS_PUBLIC __attribute__((visibility("default"))) extern
-
 /* NOLINTBEGIN(clang-diagnostic-reserved-identifier): G_DECLARE_FINAL_TYPE() requires these. */
 typedef struct _WebLocksAgent WebLocksAgent;
 typedef struct _WebLocksManager WebLocksManager;

@@ -7,6 +7,8 @@
 
 #define WEB_LOCKS_INSIDE
 
+/* The shared library exports all functions of these. */
+#pragma GCC visibility push(default)
 #include <weblocks/agent.h>
 #include <weblocks/claim.h>
 #include <weblocks/document.h>
@@ -21,5 +23,6 @@
 #include <weblocks/snapshot.h>
 #include <weblocks/types.h>
 #include <weblocks/version.h>
+#pragma GCC visibility pop
 
 #undef WEB_LOCKS_INSIDE

@@ -156,15 +156,13 @@ class Symbols(unittest.TestCase):
         self.assertEqual(exported, self.nodes)
 
     def test_declared(self):
-        """Functions with WEB_LOCKS_PUBLIC, and those that G_DECLARE_FINAL_TYPE declares."""
+        """By themselves, or by G_DECLARE_FINAL_TYPE."""
         declared = set()
         for path in HEADERS.values():
             text = re.sub(r'/\*.*?\*/', '', read(path), flags=re.DOTALL)
-            for part in text.split('WEB_LOCKS_PUBLIC')[1:]:
-                final = re.match(r'\s*G_DECLARE_FINAL_TYPE\(\w+,\s*(\w+)', part)
-                function = re.search(r'\b(web_locks_\w+)\s*\(', part)
-                declared.add(f'{final[1]}_get_type' if final else function and function[1])
-        self.assertEqual(declared - {None}, self.all)
+            declared.update(f'{name}_get_type' for name in re.findall(r'G_DECLARE_FINAL_TYPE\(\w+,\s*(\w+)', text))
+            declared.update(re.findall(r'^(?:\w.*[ *])?(web_locks_\w+)\s*\(', text, re.MULTILINE))
+        self.assertEqual(declared, self.all)
 
     def test_called(self):
         """One of the tests in C calls each function."""
