@@ -8,6 +8,7 @@
 #include <libintl.h>
 
 #include "client-lib/engine/process.h"
+#include "client-lib/property-private.h"
 
 /**
  * WebLocksAgent:
@@ -61,6 +62,8 @@ enum {
     N_PROPS,
 };
 static GParamSpec *properties[N_PROPS];
+
+#define MEMBER(member, spec) PROPERTY(WebLocksAgent, member, spec)
 
 Connection *
 web_locks_agent_get_connection(WebLocksAgent *self)
@@ -373,42 +376,14 @@ web_locks_agent_get_property(GObject *object, guint id, GValue *value, GParamSpe
 {
     WebLocksAgent *self = WEB_LOCKS_AGENT(object);
 
-    switch (id) {
-    case PROP_BUS_TYPE:
-        g_value_set_enum(value, (int)self->bus_type);
-        break;
-    case PROP_ADDRESS:
-        g_value_set_string(value, self->address);
-        break;
-    case PROP_CLIENT_ID:
+    if (id == PROP_CLIENT_ID)
         g_value_set_string(value, web_locks_agent_get_client_id(self));
-        break;
-    case PROP_CONNECTED:
+    else if (id == PROP_CONNECTED)
         g_value_set_boolean(value, web_locks_agent_get_connected(self));
-        break;
-    case PROP_SERVICE_RUNNING:
+    else if (id == PROP_SERVICE_RUNNING)
         g_value_set_boolean(value, web_locks_agent_get_service_running(self));
-        break;
-    default:
-        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
-    }
-}
-
-static void
-web_locks_agent_set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
-{
-    WebLocksAgent *self = WEB_LOCKS_AGENT(object);
-
-    switch (id) {
-    case PROP_BUS_TYPE:
-        self->bus_type = (GBusType)g_value_get_enum(value);
-        break;
-    case PROP_ADDRESS:
-        self->address = g_value_dup_string(value);
-        break;
-    default:
-        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
-    }
+    else
+        property_get(object, id, value, pspec);
 }
 
 static void
@@ -448,7 +423,7 @@ web_locks_agent_class_init(WebLocksAgentClass *class)
     bind_textdomain_codeset(GETTEXT_PACKAGE, "UTF-8");
 
     object_class->get_property = web_locks_agent_get_property;
-    object_class->set_property = web_locks_agent_set_property;
+    object_class->set_property = property_set;
     object_class->constructed = web_locks_agent_constructed;
     object_class->finalize = web_locks_agent_finalize;
 
@@ -459,8 +434,9 @@ web_locks_agent_class_init(WebLocksAgentClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_BUS_TYPE] = g_param_spec_enum("bus-type", NULL, NULL, G_TYPE_BUS_TYPE,
-                                                  G_BUS_TYPE_SESSION, construct_flags);
+    properties[PROP_BUS_TYPE] =
+        MEMBER(bus_type, g_param_spec_enum("bus-type", NULL, NULL, G_TYPE_BUS_TYPE,
+                                           G_BUS_TYPE_SESSION, construct_flags));
     /**
      * WebLocksAgent:address:
      *
@@ -468,7 +444,8 @@ web_locks_agent_class_init(WebLocksAgentClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_ADDRESS] = g_param_spec_string("address", NULL, NULL, NULL, construct_flags);
+    properties[PROP_ADDRESS] =
+        MEMBER(address, g_param_spec_string("address", NULL, NULL, NULL, construct_flags));
     /**
      * WebLocksAgent:client-id:
      *

@@ -156,7 +156,8 @@ entry_new(BucketCache *self, WebLocksLockInfo *info, guint64 order)
     entry->is_held = web_locks_lock_info_get_held(info);
     entry->grant = web_locks_lock_info_get_grant(info);
     web_locks_lock_info_set_manager(info, self->manager);
-    web_locks_lock_info_set_order(info, self->rank, order);
+    info->rank = self->rank;
+    info->order = order;
     note_changed(self, entry);
     return entry;
 }
@@ -311,7 +312,7 @@ is_same(const BucketCache *self, const Entry *entry, WebLocksLockInfo *info)
            (web_locks_lock_info_get_mode(entry->info) == web_locks_lock_info_get_mode(info) ||
             is_downgraded(entry, info)) &&
            (!entry->is_held || entry->grant.token == web_locks_lock_info_get_token(info)) &&
-           web_locks_lock_info_get_order(entry->info) > self->last_order;
+           entry->info->order > self->last_order;
 }
 
 static void
@@ -330,7 +331,7 @@ take(BucketCache *self, WebLocksLockInfo *info)
     }
     g_free(key);
     entry->page = self->n_pages;
-    self->last_order = web_locks_lock_info_get_order(entry->info);
+    self->last_order = entry->info->order;
     if (web_locks_lock_info_get_held(info))
         grant(self, entry, web_locks_lock_info_get_grant(info));
     if (is_downgraded(entry, info)) {

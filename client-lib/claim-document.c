@@ -66,12 +66,7 @@ web_locks_claim_finish_opening(WebLocksClaim *self,
  * Returns: (transfer none) (nullable): the manager; %NULL if the document has not been opened yet
  * Since: 0.1
  */
-WebLocksManager *
-web_locks_claim_get_manager(WebLocksClaim *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), NULL);
-    return self->manager;
-}
+GETTER(WebLocksManager *, manager, NULL)
 
 /**
  * web_locks_claim_get_name:
@@ -82,12 +77,7 @@ web_locks_claim_get_manager(WebLocksClaim *self)
  * Returns: (transfer none) (nullable): the name; %NULL if the document has not been opened yet
  * Since: 0.1
  */
-const char *
-web_locks_claim_get_name(WebLocksClaim *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), NULL);
-    return self->name;
-}
+GETTER(const char *, name, NULL)
 
 /**
  * web_locks_claim_get_file:
@@ -98,12 +88,7 @@ web_locks_claim_get_name(WebLocksClaim *self)
  * Returns: (transfer none) (nullable): the document; %NULL if the claim is not on one
  * Since: 0.1
  */
-GFile *
-web_locks_claim_get_file(WebLocksClaim *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), NULL);
-    return self->file;
-}
+GETTER(GFile *, file, NULL)
 
 /**
  * web_locks_claim_get_excludes_all:
@@ -115,9 +100,4 @@ web_locks_claim_get_file(WebLocksClaim *self)
  * Returns: whether it excludes all
  * Since: 0.1
  */
-gboolean
-web_locks_claim_get_excludes_all(WebLocksClaim *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), FALSE);
-    return self->excludes_all;
-}
+GETTER(gboolean, excludes_all, FALSE)

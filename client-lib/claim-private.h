@@ -10,6 +10,8 @@
 
 #include <weblocks/weblocks.h>
 
+#include "client-lib/property-private.h"
+
 /* A weak reference, with the context of the claim; usable in any thread. */
 typedef struct {
     GWeakRef claim;
@@ -47,6 +49,9 @@ struct _WebLocksClaim {
     ClaimTake *taking;     /* the take-over that is going on, borrowed; NULL: none */
     gboolean is_stealing;  /* it does not only ask */
 };
+
+#define GETTER(Type, name, if_fail) \
+    PROPERTY_GETTER(WebLocksClaim, web_locks_claim, WEB_LOCKS_IS_CLAIM, Type, name, name, if_fail)
 
 /* ---- claim-state.c */
 

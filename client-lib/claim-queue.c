@@ -35,7 +35,7 @@ on_queue_changed(WebLocksClaim *self)
     for (guint i = 0; i < g_list_model_get_n_items(pending); i++) {
         g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(pending, i);
 
-        if (web_locks_lock_info_get_key(info) == self->key)
+        if (info->key == self->key)
             position = web_locks_lock_info_get_position(info);
     }
     show_queue(self, holder, position);
@@ -72,12 +72,7 @@ web_locks_claim_stop_watching(WebLocksClaim *self)
  * Returns: (transfer none) (nullable): the holder's lock; %NULL if the claim doesn't wait
  * Since: 0.1
  */
-WebLocksLockInfo *
-web_locks_claim_get_holder(WebLocksClaim *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), NULL);
-    return self->holder;
-}
+GETTER(WebLocksLockInfo *, holder, NULL)
 
 /**
  * web_locks_claim_get_position:
@@ -88,9 +83,4 @@ web_locks_claim_get_holder(WebLocksClaim *self)
  * Returns: the position; 0 if the claim doesn't wait, or that is not known yet
  * Since: 0.1
  */
-guint
-web_locks_claim_get_position(WebLocksClaim *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), 0);
-    return self->position;
-}
+GETTER(guint, position, 0)

@@ -470,12 +470,7 @@ web_locks_claim_drop(WebLocksClaim *self)
  * Returns: the state
  * Since: 0.1
  */
-WebLocksClaimState
-web_locks_claim_get_state(WebLocksClaim *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), WEB_LOCKS_CLAIM_STATE_IDLE);
-    return self->state;
-}
+GETTER(WebLocksClaimState, state, WEB_LOCKS_CLAIM_STATE_IDLE)
 
 /**
  * web_locks_claim_get_held:
@@ -505,12 +500,7 @@ web_locks_claim_get_held(WebLocksClaim *self)
  * Returns: (transfer none) (nullable): the lock; %NULL if it is not held
  * Since: 0.1
  */
-WebLocksLock *
-web_locks_claim_get_lock(WebLocksClaim *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), NULL);
-    return self->lock;
-}
+GETTER(WebLocksLock *, lock, NULL)
 
 /**
  * web_locks_claim_get_token:
@@ -537,12 +527,7 @@ web_locks_claim_get_token(WebLocksClaim *self)
  * Returns: whether somebody waits
  * Since: 0.1
  */
-gboolean
-web_locks_claim_get_wanted(WebLocksClaim *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), FALSE);
-    return self->wanted;
-}
+GETTER(gboolean, wanted, FALSE)
 
 /**
  * web_locks_claim_get_error:
@@ -555,9 +540,4 @@ web_locks_claim_get_wanted(WebLocksClaim *self)
  * Returns: (transfer none) (nullable): the error, or %NULL
  * Since: 0.1
  */
-const GError *
-web_locks_claim_get_error(WebLocksClaim *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), NULL);
-    return self->error;
-}
+GETTER(const GError *, error, NULL)

@@ -66,6 +66,8 @@ enum {
 };
 static GParamSpec *properties[N_PROPS];
 
+#define MEMBER(member, spec) PROPERTY(WebLocksClaim, member, spec)
+
 /**
  * web_locks_claim_new:
  * @manager: the bucket
@@ -115,12 +117,7 @@ web_locks_claim_new_for_file(WebLocksAgent *agent, GFile *file)
  * Returns: the mode
  * Since: 0.1
  */
-WebLocksMode
-web_locks_claim_get_mode(WebLocksClaim *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), WEB_LOCKS_MODE_EXCLUSIVE);
-    return self->mode;
-}
+GETTER(WebLocksMode, mode, WEB_LOCKS_MODE_EXCLUSIVE)
 
 /**
  * web_locks_claim_get_why:
@@ -131,12 +128,7 @@ web_locks_claim_get_mode(WebLocksClaim *self)
  * Returns: (transfer none) (nullable): the description, or %NULL
  * Since: 0.1
  */
-const char *
-web_locks_claim_get_why(WebLocksClaim *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), NULL);
-    return self->why;
-}
+GETTER(const char *, why, NULL)
 
 /**
  * web_locks_claim_get_reclaim:
@@ -147,12 +139,7 @@ web_locks_claim_get_why(WebLocksClaim *self)
  * Returns: whether it requests the lock again
  * Since: 0.1
  */
-gboolean
-web_locks_claim_get_reclaim(WebLocksClaim *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), FALSE);
-    return self->reclaim;
-}
+GETTER(gboolean, reclaim, FALSE)
 
 /**
  * web_locks_claim_set_reclaim:
@@ -169,10 +156,7 @@ web_locks_claim_set_reclaim(WebLocksClaim *self, gboolean reclaim)
 {
     g_return_if_fail(WEB_LOCKS_IS_CLAIM(self));
     reclaim = reclaim != FALSE;
-    if (self->reclaim == reclaim)
-        return;
-    self->reclaim = reclaim;
-    g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_RECLAIM]);
+    property_change(self, properties[PROP_RECLAIM], &reclaim);
 }
 
 /**
@@ -184,12 +168,7 @@ web_locks_claim_set_reclaim(WebLocksClaim *self, gboolean reclaim)
  * Returns: the time in milliseconds
  * Since: 0.1
  */
-guint
-web_locks_claim_get_grace(WebLocksClaim *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), 0);
-    return self->grace;
-}
+GETTER(guint, grace, 0)
 
 /**
  * web_locks_claim_set_grace:
@@ -205,10 +184,7 @@ void
 web_locks_claim_set_grace(WebLocksClaim *self, guint grace)
 {
     g_return_if_fail(WEB_LOCKS_IS_CLAIM(self));
-    if (self->grace == grace)
-        return;
-    self->grace = grace;
-    g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_GRACE]);
+    property_change(self, properties[PROP_GRACE], &grace);
 }
 
 /* ---- GObject */
@@ -218,96 +194,12 @@ web_locks_claim_get_property(GObject *object, guint id, GValue *value, GParamSpe
 {
     WebLocksClaim *self = WEB_LOCKS_CLAIM(object);
 
-    switch (id) {
-    case PROP_AGENT:
-        g_value_set_object(value, self->agent);
-        break;
-    case PROP_FILE:
-        g_value_set_object(value, self->file);
-        break;
-    case PROP_EXCLUDES_ALL:
-        g_value_set_boolean(value, self->excludes_all);
-        break;
-    case PROP_MANAGER:
-        g_value_set_object(value, self->manager);
-        break;
-    case PROP_NAME:
-        g_value_set_string(value, self->name);
-        break;
-    case PROP_MODE:
-        g_value_set_enum(value, (int)self->mode);
-        break;
-    case PROP_WHY:
-        g_value_set_string(value, self->why);
-        break;
-    case PROP_RECLAIM:
-        g_value_set_boolean(value, self->reclaim);
-        break;
-    case PROP_GRACE:
-        g_value_set_uint(value, self->grace);
-        break;
-    case PROP_STATE:
-        g_value_set_enum(value, (int)self->state);
-        break;
-    case PROP_HELD:
+    if (id == PROP_HELD)
         g_value_set_boolean(value, self->lock != NULL);
-        break;
-    case PROP_LOCK:
-        g_value_set_object(value, self->lock);
-        break;
-    case PROP_TOKEN:
+    else if (id == PROP_TOKEN)
         g_value_set_uint64(value, web_locks_claim_get_token(self));
-        break;
-    case PROP_WANTED:
-        g_value_set_boolean(value, self->wanted);
-        break;
-    case PROP_HOLDER:
-        g_value_set_object(value, web_locks_claim_get_holder(self));
-        break;
-    case PROP_POSITION:
-        g_value_set_uint(value, web_locks_claim_get_position(self));
-        break;
-    case PROP_ERROR:
-        g_value_set_boxed(value, self->error);
-        break;
-    default:
-        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
-    }
-}
-
-static void
-web_locks_claim_set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
-{
-    WebLocksClaim *self = WEB_LOCKS_CLAIM(object);
-
-    switch (id) {
-    case PROP_AGENT:
-        self->agent = g_value_dup_object(value);
-        break;
-    case PROP_FILE:
-        self->file = g_value_dup_object(value);
-        break;
-    case PROP_MANAGER:
-        self->manager = g_value_dup_object(value);
-        break;
-    case PROP_NAME:
-        self->name = g_value_dup_string(value);
-        break;
-    case PROP_MODE:
-        self->mode = (WebLocksMode)g_value_get_enum(value);
-        break;
-    case PROP_WHY:
-        self->why = g_value_dup_string(value);
-        break;
-    case PROP_RECLAIM:
-        web_locks_claim_set_reclaim(self, g_value_get_boolean(value));
-        break;
-    case PROP_GRACE:
-        web_locks_claim_set_grace(self, g_value_get_uint(value));
-        break;
-    default:
-        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
-    }
+    else
+        property_get(object, id, value, pspec);
 }
 
 static void
@@ -360,7 +252,8 @@ install_settings(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_AGENT] = g_param_spec_object("agent", NULL, NULL, WEB_LOCKS_TYPE_AGENT, flags);
+    properties[PROP_AGENT] =
+        MEMBER(agent, g_param_spec_object("agent", NULL, NULL, WEB_LOCKS_TYPE_AGENT, flags));
     /**
      * WebLocksClaim:file:
      *
@@ -369,7 +262,8 @@ install_settings(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_FILE] = g_param_spec_object("file", NULL, NULL, G_TYPE_FILE, flags);
+    properties[PROP_FILE] =
+        MEMBER(file, g_param_spec_object("file", NULL, NULL, G_TYPE_FILE, flags));
     /**
      * WebLocksClaim:manager:
      *
@@ -378,7 +272,7 @@ install_settings(GParamFlags flags)
      * Since: 0.1
      */
     properties[PROP_MANAGER] =
-        g_param_spec_object("manager", NULL, NULL, WEB_LOCKS_TYPE_MANAGER, flags);
+        MEMBER(manager, g_param_spec_object("manager", NULL, NULL, WEB_LOCKS_TYPE_MANAGER, flags));
     /**
      * WebLocksClaim:name:
      *
@@ -386,7 +280,7 @@ install_settings(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_NAME] = g_param_spec_string("name", NULL, NULL, NULL, flags);
+    properties[PROP_NAME] = MEMBER(name, g_param_spec_string("name", NULL, NULL, NULL, flags));
     /**
      * WebLocksClaim:mode:
      *
@@ -394,8 +288,8 @@ install_settings(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_MODE] =
-        g_param_spec_enum("mode", NULL, NULL, WEB_LOCKS_TYPE_MODE, WEB_LOCKS_MODE_EXCLUSIVE, flags);
+    properties[PROP_MODE] = MEMBER(mode, g_param_spec_enum("mode", NULL, NULL, WEB_LOCKS_TYPE_MODE,
+                                                           WEB_LOCKS_MODE_EXCLUSIVE, flags));
     /**
      * WebLocksClaim:why:
      *
@@ -403,7 +297,7 @@ install_settings(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_WHY] = g_param_spec_string("why", NULL, NULL, NULL, flags);
+    properties[PROP_WHY] = MEMBER(why, g_param_spec_string("why", NULL, NULL, NULL, flags));
     /**
      * WebLocksClaim:reclaim:
      *
@@ -414,7 +308,8 @@ install_settings(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_RECLAIM] = g_param_spec_boolean("reclaim", NULL, NULL, FALSE, settable);
+    properties[PROP_RECLAIM] =
+        MEMBER(reclaim, g_param_spec_boolean("reclaim", NULL, NULL, FALSE, settable));
     /**
      * WebLocksClaim:grace:
      *
@@ -424,7 +319,7 @@ install_settings(GParamFlags flags)
      * Since: 0.1
      */
     properties[PROP_GRACE] =
-        g_param_spec_uint("grace", NULL, NULL, 0, G_MAXUINT, GRACE_MS, settable);
+        MEMBER(grace, g_param_spec_uint("grace", NULL, NULL, 0, G_MAXUINT, GRACE_MS, settable));
 }
 
 static void
@@ -439,7 +334,8 @@ install_results(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_EXCLUDES_ALL] = g_param_spec_boolean("excludes-all", NULL, NULL, FALSE, flags);
+    properties[PROP_EXCLUDES_ALL] =
+        MEMBER(excludes_all, g_param_spec_boolean("excludes-all", NULL, NULL, FALSE, flags));
     /**
      * WebLocksClaim:state:
      *
@@ -447,8 +343,9 @@ install_results(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_STATE] = g_param_spec_enum("state", NULL, NULL, WEB_LOCKS_TYPE_CLAIM_STATE,
-                                               WEB_LOCKS_CLAIM_STATE_IDLE, flags);
+    properties[PROP_STATE] =
+        MEMBER(state, g_param_spec_enum("state", NULL, NULL, WEB_LOCKS_TYPE_CLAIM_STATE,
+                                        WEB_LOCKS_CLAIM_STATE_IDLE, flags));
     /**
      * WebLocksClaim:held:
      *
@@ -464,7 +361,8 @@ install_results(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_LOCK] = g_param_spec_object("lock", NULL, NULL, WEB_LOCKS_TYPE_LOCK, flags);
+    properties[PROP_LOCK] =
+        MEMBER(lock, g_param_spec_object("lock", NULL, NULL, WEB_LOCKS_TYPE_LOCK, flags));
     /**
      * WebLocksClaim:token:
      *
@@ -481,7 +379,8 @@ install_results(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_WANTED] = g_param_spec_boolean("wanted", NULL, NULL, FALSE, flags);
+    properties[PROP_WANTED] =
+        MEMBER(wanted, g_param_spec_boolean("wanted", NULL, NULL, FALSE, flags));
     /**
      * WebLocksClaim:holder:
      *
@@ -491,7 +390,7 @@ install_results(GParamFlags flags)
      * Since: 0.1
      */
     properties[PROP_HOLDER] =
-        g_param_spec_object("holder", NULL, NULL, WEB_LOCKS_TYPE_LOCK_INFO, flags);
+        MEMBER(holder, g_param_spec_object("holder", NULL, NULL, WEB_LOCKS_TYPE_LOCK_INFO, flags));
     /**
      * WebLocksClaim:position:
      *
@@ -500,7 +399,8 @@ install_results(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_POSITION] = g_param_spec_uint("position", NULL, NULL, 0, G_MAXUINT, 0, flags);
+    properties[PROP_POSITION] =
+        MEMBER(position, g_param_spec_uint("position", NULL, NULL, 0, G_MAXUINT, 0, flags));
     /**
      * WebLocksClaim:error:
      *
@@ -508,7 +408,8 @@ install_results(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_ERROR] = g_param_spec_boxed("error", NULL, NULL, G_TYPE_ERROR, flags);
+    properties[PROP_ERROR] =
+        MEMBER(error, g_param_spec_boxed("error", NULL, NULL, G_TYPE_ERROR, flags));
 }
 
 static void
@@ -517,7 +418,7 @@ web_locks_claim_class_init(WebLocksClaimClass *class)
     GObjectClass *object_class = G_OBJECT_CLASS(class);
 
     object_class->get_property = web_locks_claim_get_property;
-    object_class->set_property = web_locks_claim_set_property;
+    object_class->set_property = property_set;
     object_class->constructed = web_locks_claim_constructed;
     object_class->dispose = web_locks_claim_dispose;
     object_class->finalize = web_locks_claim_finalize;

@@ -11,6 +11,33 @@
 
 #include <weblocks/weblocks.h>
 
+struct _WebLocksLockInfo {
+    GObject parent;
+    WebLocksManager *manager; /* NULL: of a query */
+    char *name;
+    WebLocksMode mode;
+    guint slots;
+    gboolean held;
+    char *client_id;
+    guint64 token;
+    char *why;
+    guint64 id;
+    guint64 key;  /* of a request of the caller; 0: of another client */
+    gint64 since; /* in microseconds */
+    guint pid;
+    char *process;
+    char *command; /* the option `for` */
+    char *who;     /* NULL: nobody has asked for it yet */
+    guint who_pid; /* if `who` is known */
+    char *application;
+    guint uid;
+    guint position;
+    char **blocked_by;
+    guint64 cursor; /* the filter `after` of Inspect for the page after this entry */
+    guint64 rank;   /* of the bucket, if this is of a monitor */
+    guint64 order;  /* in the bucket, likewise */
+};
+
 /* From one entry of Query. */
 WebLocksLockInfo *web_locks_lock_info_new_from_query(const char *name,
                                                      const char *mode,
@@ -20,20 +47,12 @@ WebLocksLockInfo *web_locks_lock_info_new_from_query(const char *name,
 /* From one entry of Inspect: "a{sv}". NULL: it is not of this contract. */
 WebLocksLockInfo *web_locks_lock_info_new_from_inspect(GVariant *entry);
 
-/* The value of the filter `after` of Inspect for the page after this entry. */
-guint64 web_locks_lock_info_get_cursor(WebLocksLockInfo *self);
-
 /* Whether this is what another host of a cluster holds or waits for. */
 gboolean web_locks_lock_info_is_of_another_host(WebLocksLockInfo *self);
-
-/* The key of the request, if it is one of the caller; otherwise 0. */
-guint64 web_locks_lock_info_get_key(WebLocksLockInfo *self);
 
 void web_locks_lock_info_set_manager(WebLocksLockInfo *self, WebLocksManager *manager);
 
 /* The order of a monitor's lists: by the rank of the bucket, and by the order in it. */
-void web_locks_lock_info_set_order(WebLocksLockInfo *self, guint64 rank, guint64 order);
-guint64 web_locks_lock_info_get_order(WebLocksLockInfo *self);
 int web_locks_lock_info_compare(gpointer self, gpointer other);
 
 /* What a grant changes. */

@@ -2,12 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 #include "client-lib/lock-info-private.h"
-
-#include <string.h>
-
+#include "client-lib/property-private.h"
 #include "client-lib/who.h"
-#include "common/bus-names.h"
-#include "common/lock-mode.h"
 
 /**
  * WebLocksLockInfo:
@@ -18,33 +14,6 @@
  *
  * Since: 0.1
  */
-struct _WebLocksLockInfo {
-    GObject parent;
-    WebLocksManager *manager; /* NULL: of a query */
-    char *name;
-    WebLocksMode mode;
-    guint slots;
-    gboolean held;
-    char *client_id;
-    guint64 token;
-    char *why;
-    guint64 id;
-    guint64 key; /* 0: of another client */
-    gint64 since_us;
-    guint pid;
-    char *process;
-    char *command; /* the option `for` */
-    char *who;     /* NULL: nobody has asked for it yet */
-    guint who_pid; /* if `who` is known */
-    char *application;
-    guint uid;
-    guint position;
-    char **blocked_by;
-    guint64 cursor;
-    guint64 rank;  /* of the bucket, if this is of a monitor */
-    guint64 order; /* in the bucket, likewise */
-};
-
 G_DEFINE_FINAL_TYPE(WebLocksLockInfo, web_locks_lock_info, G_TYPE_OBJECT)
 
 enum {
@@ -70,216 +39,10 @@ enum {
 };
 static GParamSpec *properties[N_PROPS];
 
-/* ---- from D-Bus messages */
-
-static WebLocksMode
-mode_from_word(const char *word)
-{
-    LockMode mode = LOCK_MODE_EXCLUSIVE;
-
-    lock_mode_from_string(word, &mode);
-    return mode == LOCK_MODE_SHARED ? WEB_LOCKS_MODE_SHARED : WEB_LOCKS_MODE_EXCLUSIVE;
-}
-
-WebLocksLockInfo *
-web_locks_lock_info_new_from_query(const char *name,
-                                   const char *mode,
-                                   const char *client_id,
-                                   gboolean held)
-{
-    WebLocksLockInfo *self = g_object_new(WEB_LOCKS_TYPE_LOCK_INFO, NULL);
-
-    g_free(self->name);
-    g_free(self->client_id);
-    self->name = g_strdup(name);
-    self->mode = mode_from_word(mode);
-    self->client_id = g_strdup(client_id);
-    self->held = held;
-    return self;
-}
-
-/* Reads a value of the type of the place that is to have it. Returns FALSE if it has another one.
- */
-static gboolean
-read_value(GVariant *value, const char *type, gpointer place)
-{
-    if (!g_variant_is_of_type(value, G_VARIANT_TYPE(type)))
-        return FALSE;
-    if (type[0] == 's') {
-        g_free(*(char **)place);
-        *(char **)place = g_variant_dup_string(value, NULL);
-    } else if (type[0] == 'a') {
-        g_strfreev(*(char ***)place);
-        *(char ***)place = g_variant_dup_strv(value, NULL);
-    } else {
-        g_variant_get(value, type, place);
-    }
-    return TRUE;
-}
-
-/* Unknown keys, of a newer service, are ignored. */
-WebLocksLockInfo *
-web_locks_lock_info_new_from_inspect(GVariant *entry)
-{
-    g_autoptr(WebLocksLockInfo) self = g_object_new(WEB_LOCKS_TYPE_LOCK_INFO, NULL);
-    g_autofree char *mode = g_strdup(""), *state = g_strdup("");
-    guint64 age_ms = G_MAXUINT64;
-    const struct {
-        const char *key;
-        const char *type;
-        gpointer place;
-    } known[] = {
-        {"name", "s", &self->name},
-        {"clientId", "s", &self->client_id},
-        {"why", "s", &self->why},
-        {"for", "s", &self->command},
-        {"process", "s", &self->process},
-        {"app", "s", &self->application},
-        {"blockedBy", "as", &self->blocked_by},
-        {"token", "t", &self->token},
-        {"id", "t", &self->id},
-        {"key", "t", &self->key},
-        {"cursor", "t", &self->cursor},
-        {"pid", "u", &self->pid},
-        {"uid", "u", &self->uid},
-        {"position", "u", &self->position},
-        {"slots", "u", &self->slots},
-        {"mode", "s", &mode},
-        {"state", "s", &state},
-        {"age", "t", &age_ms},
-    };
-
-    for (guint i = 0; i < G_N_ELEMENTS(known); i++) {
-        g_autoptr(GVariant) value = g_variant_lookup_value(entry, known[i].key, NULL);
-
-        if (value != NULL && !read_value(value, known[i].type, known[i].place))
-            return NULL;
-    }
-    self->mode = mode_from_word(mode);
-    self->held = strcmp(state, BUS_STATE_HELD) == 0;
-    self->slots = MAX(self->slots, 1);
-    if (age_ms != G_MAXUINT64)
-        self->since_us = g_get_real_time() - (gint64)MIN(age_ms, (guint64)G_MAXINT64 / 2000) * 1000;
-    return g_steal_pointer(&self);
-}
-
-guint64
-web_locks_lock_info_get_cursor(WebLocksLockInfo *self)
-{
-    return self->cursor;
-}
-
-guint64
-web_locks_lock_info_get_key(WebLocksLockInfo *self)
-{
-    return self->key;
-}
-
-gboolean
-web_locks_lock_info_is_of_another_host(WebLocksLockInfo *self)
-{
-    return g_str_has_prefix(self->client_id, BUS_HOST_PREFIX);
-}
-
-/* ---- for monitors */
-
-void
-web_locks_lock_info_set_manager(WebLocksLockInfo *self, WebLocksManager *manager)
-{
-    g_set_object(&self->manager, manager);
-}
-
-void
-web_locks_lock_info_set_order(WebLocksLockInfo *self, guint64 rank, guint64 order)
-{
-    self->rank = rank;
-    self->order = order;
-}
-
-guint64
-web_locks_lock_info_get_order(WebLocksLockInfo *self)
-{
-    return self->order;
-}
-
-int
-web_locks_lock_info_compare(gpointer a, gpointer b)
-{
-    const WebLocksLockInfo *self = a, *other = b;
-
-    if (self->rank != other->rank)
-        return self->rank < other->rank ? -1 : 1;
-    return self->order < other->order ? -1 : self->order > other->order;
-}
-
-static void
-notify(WebLocksLockInfo *self, guint property)
-{
-    g_object_notify_by_pspec(G_OBJECT(self), properties[property]);
-}
-
-static void
-freeze(WebLocksLockInfo *self, GPtrArray *frozen)
-{
-    g_object_freeze_notify(G_OBJECT(self));
-    g_ptr_array_add(frozen, g_object_ref(self));
-}
-
-void
-web_locks_lock_info_set_queued(WebLocksLockInfo *self,
-                               guint position,
-                               const char *const *blocked_by,
-                               GPtrArray *frozen)
-{
-    const gboolean is_moved = self->position != position;
-    const gboolean is_blocked = !g_strv_equal((const char *const *)self->blocked_by, blocked_by);
-
-    if (!is_moved && !is_blocked)
-        return;
-    freeze(self, frozen);
-    if (is_moved)
-        notify(self, PROP_POSITION);
-    if (is_blocked)
-        notify(self, PROP_BLOCKED_BY);
-    self->position = position;
-    if (is_blocked) {
-        g_strfreev(self->blocked_by);
-        self->blocked_by = g_strdupv((char **)blocked_by);
-    }
-}
-
-void
-web_locks_lock_info_set_granted(WebLocksLockInfo *self, const LockGrant *grant, GPtrArray *frozen)
-{
-    static const char *const none[] = {NULL};
-
-    web_locks_lock_info_set_queued(self, 0, none, frozen);
-    freeze(self, frozen);
-    self->held = TRUE;
-    self->token = grant->token;
-    self->since_us = grant->since_us;
-    notify(self, PROP_HELD);
-    notify(self, PROP_TOKEN);
-    notify(self, PROP_SINCE);
-}
-
-void
-web_locks_lock_info_set_downgraded(WebLocksLockInfo *self, GPtrArray *frozen)
-{
-    freeze(self, frozen);
-    self->mode = WEB_LOCKS_MODE_SHARED;
-    self->slots = 1;
-    notify(self, PROP_MODE);
-    notify(self, PROP_SLOTS);
-}
-
-LockGrant
-web_locks_lock_info_get_grant(WebLocksLockInfo *self)
-{
-    return (LockGrant){self->token, self->since_us};
-}
-
-/* ---- properties */
+#define MEMBER(member, spec) PROPERTY(WebLocksLockInfo, member, spec)
+#define GETTER(Type, name, if_fail)                                                            \
+    PROPERTY_GETTER(WebLocksLockInfo, web_locks_lock_info, WEB_LOCKS_IS_LOCK_INFO, Type, name, \
+                    name, if_fail)
 
 /**
  * web_locks_lock_info_get_id:
@@ -291,12 +54,7 @@ web_locks_lock_info_get_grant(WebLocksLockInfo *self)
  * Returns: the id; 0 if it is not known
  * Since: 0.1
  */
-guint64
-web_locks_lock_info_get_id(WebLocksLockInfo *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), 0);
-    return self->id;
-}
+GETTER(guint64, id, 0)
 
 /**
  * web_locks_lock_info_get_since:
@@ -307,12 +65,7 @@ web_locks_lock_info_get_id(WebLocksLockInfo *self)
  * Returns: microseconds since 1970 in UTC, as g_get_real_time(); 0 if it is not known
  * Since: 0.1
  */
-gint64
-web_locks_lock_info_get_since(WebLocksLockInfo *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), 0);
-    return self->since_us;
-}
+GETTER(gint64, since, 0)
 
 /**
  * web_locks_lock_info_get_application:
@@ -324,12 +77,7 @@ web_locks_lock_info_get_since(WebLocksLockInfo *self)
  * Returns: (transfer none): the application id; "" if there is none, or it is not known
  * Since: 0.1
  */
-const char *
-web_locks_lock_info_get_application(WebLocksLockInfo *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), NULL);
-    return self->application;
-}
+GETTER(const char *, application, NULL)
 
 /**
  * web_locks_lock_info_get_uid:
@@ -340,12 +88,7 @@ web_locks_lock_info_get_application(WebLocksLockInfo *self)
  * Returns: the user id; %G_MAXUINT, which is that of no user, if it is not known
  * Since: 0.1
  */
-guint
-web_locks_lock_info_get_uid(WebLocksLockInfo *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), G_MAXUINT);
-    return self->uid;
-}
+GETTER(guint, uid, G_MAXUINT)
 
 /**
  * web_locks_lock_info_get_manager:
@@ -356,12 +99,7 @@ web_locks_lock_info_get_uid(WebLocksLockInfo *self)
  * Returns: (transfer none) (nullable): the manager; %NULL if this is the result of a query
  * Since: 0.1
  */
-WebLocksManager *
-web_locks_lock_info_get_manager(WebLocksLockInfo *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), NULL);
-    return self->manager;
-}
+GETTER(WebLocksManager *, manager, NULL)
 
 /**
  * web_locks_lock_info_get_name:
@@ -372,12 +110,7 @@ web_locks_lock_info_get_manager(WebLocksLockInfo *self)
  * Returns: (transfer none): the name
  * Since: 0.1
  */
-const char *
-web_locks_lock_info_get_name(WebLocksLockInfo *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), NULL);
-    return self->name;
-}
+GETTER(const char *, name, NULL)
 
 /**
  * web_locks_lock_info_get_mode:
@@ -388,12 +121,7 @@ web_locks_lock_info_get_name(WebLocksLockInfo *self)
  * Returns: the mode
  * Since: 0.1
  */
-WebLocksMode
-web_locks_lock_info_get_mode(WebLocksLockInfo *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), WEB_LOCKS_MODE_EXCLUSIVE);
-    return self->mode;
-}
+GETTER(WebLocksMode, mode, WEB_LOCKS_MODE_EXCLUSIVE)
 
 /**
  * web_locks_lock_info_get_held:
@@ -404,12 +132,7 @@ web_locks_lock_info_get_mode(WebLocksLockInfo *self)
  * Returns: %TRUE: held; %FALSE: waiting
  * Since: 0.1
  */
-gboolean
-web_locks_lock_info_get_held(WebLocksLockInfo *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), FALSE);
-    return self->held;
-}
+GETTER(gboolean, held, FALSE)
 
 /**
  * web_locks_lock_info_get_client_id:
@@ -422,12 +145,7 @@ web_locks_lock_info_get_held(WebLocksLockInfo *self)
  * Returns: (transfer none): the unique name
  * Since: 0.1
  */
-const char *
-web_locks_lock_info_get_client_id(WebLocksLockInfo *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), NULL);
-    return self->client_id;
-}
+GETTER(const char *, client_id, NULL)
 
 /**
  * web_locks_lock_info_get_token:
@@ -438,12 +156,7 @@ web_locks_lock_info_get_client_id(WebLocksLockInfo *self)
  * Returns: the token; 0 if it is pending, or not from inspecting
  * Since: 0.1
  */
-guint64
-web_locks_lock_info_get_token(WebLocksLockInfo *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), 0);
-    return self->token;
-}
+GETTER(guint64, token, 0)
 
 /**
  * web_locks_lock_info_get_why:
@@ -454,12 +167,7 @@ web_locks_lock_info_get_token(WebLocksLockInfo *self)
  * Returns: (transfer none): a few words; "" if there are none
  * Since: 0.1
  */
-const char *
-web_locks_lock_info_get_why(WebLocksLockInfo *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), NULL);
-    return self->why;
-}
+GETTER(const char *, why, NULL)
 
 static void
 find_who(WebLocksLockInfo *self)
@@ -520,12 +228,7 @@ web_locks_lock_info_get_who_pid(WebLocksLockInfo *self)
  * Returns: the process id; 0 if it is not known
  * Since: 0.1
  */
-guint
-web_locks_lock_info_get_pid(WebLocksLockInfo *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), 0);
-    return self->pid;
-}
+GETTER(guint, pid, 0)
 
 /**
  * web_locks_lock_info_get_process:
@@ -536,12 +239,7 @@ web_locks_lock_info_get_pid(WebLocksLockInfo *self)
  * Returns: (transfer none): the name; "" if it is not known
  * Since: 0.1
  */
-const char *
-web_locks_lock_info_get_process(WebLocksLockInfo *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), NULL);
-    return self->process;
-}
+GETTER(const char *, process, NULL)
 
 /**
  * web_locks_lock_info_get_slots:
@@ -553,12 +251,7 @@ web_locks_lock_info_get_process(WebLocksLockInfo *self)
  * Returns: the number; 1 if it is no counting lock, or not known
  * Since: 0.1
  */
-guint
-web_locks_lock_info_get_slots(WebLocksLockInfo *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), 1);
-    return self->slots;
-}
+GETTER(guint, slots, 1)
 
 /**
  * web_locks_lock_info_get_position:
@@ -569,12 +262,7 @@ web_locks_lock_info_get_slots(WebLocksLockInfo *self)
  * Returns: the place; 0 if it is held
  * Since: 0.1
  */
-guint
-web_locks_lock_info_get_position(WebLocksLockInfo *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), 0);
-    return self->position;
-}
+GETTER(guint, position, 0)
 
 /**
  * web_locks_lock_info_get_blocked_by:
@@ -598,66 +286,9 @@ web_locks_lock_info_get_blocked_by(WebLocksLockInfo *self)
 static void
 web_locks_lock_info_get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
 {
-    WebLocksLockInfo *self = WEB_LOCKS_LOCK_INFO(object);
-
-    switch (id) {
-    case PROP_NAME:
-        g_value_set_string(value, self->name);
-        break;
-    case PROP_MODE:
-        g_value_set_enum(value, (int)self->mode);
-        break;
-    case PROP_HELD:
-        g_value_set_boolean(value, self->held);
-        break;
-    case PROP_CLIENT_ID:
-        g_value_set_string(value, self->client_id);
-        break;
-    case PROP_TOKEN:
-        g_value_set_uint64(value, self->token);
-        break;
-    case PROP_WHY:
-        g_value_set_string(value, self->why);
-        break;
-    case PROP_PID:
-        g_value_set_uint(value, self->pid);
-        break;
-    case PROP_PROCESS:
-        g_value_set_string(value, self->process);
-        break;
-    case PROP_POSITION:
-        g_value_set_uint(value, self->position);
-        break;
-    case PROP_BLOCKED_BY:
-        g_value_set_boxed(value, self->blocked_by);
-        break;
-    case PROP_ID:
-        g_value_set_uint64(value, self->id);
-        break;
-    case PROP_SINCE:
-        g_value_set_int64(value, self->since_us);
-        break;
-    case PROP_APPLICATION:
-        g_value_set_string(value, self->application);
-        break;
-    case PROP_UID:
-        g_value_set_uint(value, self->uid);
-        break;
-    case PROP_MANAGER:
-        g_value_set_object(value, self->manager);
-        break;
-    case PROP_WHO:
-        g_value_set_string(value, web_locks_lock_info_get_who(self));
-        break;
-    case PROP_WHO_PID:
-        g_value_set_uint(value, web_locks_lock_info_get_who_pid(self));
-        break;
-    case PROP_SLOTS:
-        g_value_set_uint(value, self->slots);
-        break;
-    default:
-        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
-    }
+    if (id == PROP_WHO || id == PROP_WHO_PID)
+        find_who(WEB_LOCKS_LOCK_INFO(object));
+    property_get(object, id, value, pspec);
 }
 
 static void
@@ -693,7 +324,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_NAME] = g_param_spec_string("name", NULL, NULL, NULL, flags);
+    properties[PROP_NAME] = MEMBER(name, g_param_spec_string("name", NULL, NULL, NULL, flags));
     /**
      * WebLocksLockInfo:mode:
      *
@@ -701,8 +332,8 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_MODE] =
-        g_param_spec_enum("mode", NULL, NULL, WEB_LOCKS_TYPE_MODE, WEB_LOCKS_MODE_EXCLUSIVE, flags);
+    properties[PROP_MODE] = MEMBER(mode, g_param_spec_enum("mode", NULL, NULL, WEB_LOCKS_TYPE_MODE,
+                                                           WEB_LOCKS_MODE_EXCLUSIVE, flags));
     /**
      * WebLocksLockInfo:held:
      *
@@ -710,7 +341,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_HELD] = g_param_spec_boolean("held", NULL, NULL, FALSE, flags);
+    properties[PROP_HELD] = MEMBER(held, g_param_spec_boolean("held", NULL, NULL, FALSE, flags));
     /**
      * WebLocksLockInfo:client-id:
      *
@@ -718,7 +349,8 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_CLIENT_ID] = g_param_spec_string("client-id", NULL, NULL, NULL, flags);
+    properties[PROP_CLIENT_ID] =
+        MEMBER(client_id, g_param_spec_string("client-id", NULL, NULL, NULL, flags));
     /**
      * WebLocksLockInfo:token:
      *
@@ -726,7 +358,8 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_TOKEN] = g_param_spec_uint64("token", NULL, NULL, 0, G_MAXUINT64, 0, flags);
+    properties[PROP_TOKEN] =
+        MEMBER(token, g_param_spec_uint64("token", NULL, NULL, 0, G_MAXUINT64, 0, flags));
     /**
      * WebLocksLockInfo:why:
      *
@@ -734,7 +367,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_WHY] = g_param_spec_string("why", NULL, NULL, NULL, flags);
+    properties[PROP_WHY] = MEMBER(why, g_param_spec_string("why", NULL, NULL, NULL, flags));
     /**
      * WebLocksLockInfo:pid:
      *
@@ -742,7 +375,8 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_PID] = g_param_spec_uint("pid", NULL, NULL, 0, G_MAXUINT, 0, flags);
+    properties[PROP_PID] =
+        MEMBER(pid, g_param_spec_uint("pid", NULL, NULL, 0, G_MAXUINT, 0, flags));
     /**
      * WebLocksLockInfo:process:
      *
@@ -750,7 +384,8 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_PROCESS] = g_param_spec_string("process", NULL, NULL, NULL, flags);
+    properties[PROP_PROCESS] =
+        MEMBER(process, g_param_spec_string("process", NULL, NULL, NULL, flags));
     /**
      * WebLocksLockInfo:position:
      *
@@ -758,7 +393,8 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_POSITION] = g_param_spec_uint("position", NULL, NULL, 0, G_MAXUINT, 0, flags);
+    properties[PROP_POSITION] =
+        MEMBER(position, g_param_spec_uint("position", NULL, NULL, 0, G_MAXUINT, 0, flags));
     /**
      * WebLocksLockInfo:blocked-by:
      *
@@ -766,7 +402,8 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_BLOCKED_BY] = g_param_spec_boxed("blocked-by", NULL, NULL, G_TYPE_STRV, flags);
+    properties[PROP_BLOCKED_BY] =
+        MEMBER(blocked_by, g_param_spec_boxed("blocked-by", NULL, NULL, G_TYPE_STRV, flags));
     /**
      * WebLocksLockInfo:id:
      *
@@ -775,7 +412,8 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_ID] = g_param_spec_uint64("id", NULL, NULL, 0, G_MAXUINT64, 0, flags);
+    properties[PROP_ID] =
+        MEMBER(id, g_param_spec_uint64("id", NULL, NULL, 0, G_MAXUINT64, 0, flags));
     /**
      * WebLocksLockInfo:since:
      *
@@ -785,7 +423,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      * Since: 0.1
      */
     properties[PROP_SINCE] =
-        g_param_spec_int64("since", NULL, NULL, G_MININT64, G_MAXINT64, 0, flags);
+        MEMBER(since, g_param_spec_int64("since", NULL, NULL, G_MININT64, G_MAXINT64, 0, flags));
     /**
      * WebLocksLockInfo:application:
      *
@@ -793,7 +431,8 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_APPLICATION] = g_param_spec_string("application", NULL, NULL, NULL, flags);
+    properties[PROP_APPLICATION] =
+        MEMBER(application, g_param_spec_string("application", NULL, NULL, NULL, flags));
     /**
      * WebLocksLockInfo:uid:
      *
@@ -801,7 +440,8 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_UID] = g_param_spec_uint("uid", NULL, NULL, 0, G_MAXUINT, G_MAXUINT, flags);
+    properties[PROP_UID] =
+        MEMBER(uid, g_param_spec_uint("uid", NULL, NULL, 0, G_MAXUINT, G_MAXUINT, flags));
     /**
      * WebLocksLockInfo:manager:
      *
@@ -810,7 +450,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      * Since: 0.1
      */
     properties[PROP_MANAGER] =
-        g_param_spec_object("manager", NULL, NULL, WEB_LOCKS_TYPE_MANAGER, flags);
+        MEMBER(manager, g_param_spec_object("manager", NULL, NULL, WEB_LOCKS_TYPE_MANAGER, flags));
     /**
      * WebLocksLockInfo:who:
      *
@@ -818,7 +458,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_WHO] = g_param_spec_string("who", NULL, NULL, NULL, flags);
+    properties[PROP_WHO] = MEMBER(who, g_param_spec_string("who", NULL, NULL, NULL, flags));
     /**
      * WebLocksLockInfo:who-pid:
      *
@@ -826,7 +466,8 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_WHO_PID] = g_param_spec_uint("who-pid", NULL, NULL, 0, G_MAXUINT, 0, flags);
+    properties[PROP_WHO_PID] =
+        MEMBER(who_pid, g_param_spec_uint("who-pid", NULL, NULL, 0, G_MAXUINT, 0, flags));
     /**
      * WebLocksLockInfo:slots:
      *
@@ -835,7 +476,8 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_SLOTS] = g_param_spec_uint("slots", NULL, NULL, 0, G_MAXUINT, 1, flags);
+    properties[PROP_SLOTS] =
+        MEMBER(slots, g_param_spec_uint("slots", NULL, NULL, 0, G_MAXUINT, 1, flags));
     g_object_class_install_properties(object_class, N_PROPS, properties);
 }
 

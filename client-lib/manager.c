@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "client-lib/agent-private.h"
+#include "client-lib/property-private.h"
 #include "common/bus-names.h"
 #include "common/bus-string.h"
 
@@ -38,7 +39,7 @@ struct _WebLocksManager {
     char *path;        /* NULL: the bucket's name is not valid */
     char *application; /* NULL: of a user, or the manager is not of an observed bucket */
     guint uid;
-    gboolean is_observed; /* the bucket is another principal's, or this is its public name */
+    gboolean observed; /* the bucket is another principal's, or this is its public name */
 };
 
 G_DEFINE_FINAL_TYPE(WebLocksManager, web_locks_manager, G_TYPE_OBJECT)
@@ -52,6 +53,11 @@ enum {
     N_PROPS,
 };
 static GParamSpec *properties[N_PROPS];
+
+#define MEMBER(member, spec) PROPERTY(WebLocksManager, member, spec)
+#define GETTER(Type, name, if_fail)                                                             \
+    PROPERTY_GETTER(WebLocksManager, web_locks_manager, WEB_LOCKS_IS_MANAGER, Type, name, name, \
+                    if_fail)
 
 /* ---- constructors */
 
@@ -156,7 +162,7 @@ web_locks_manager_new_observed(
     self->application = application[0] != '\0' ? g_strdup(application) : NULL;
     self->uid = uid;
     if (!g_str_has_prefix(path, BUS_BUCKET_PREFIX "/"))
-        self->is_observed = TRUE;
+        self->observed = TRUE;
     return self;
 }
 
@@ -209,12 +215,7 @@ web_locks_manager_get_path(WebLocksManager *self)
  * Returns: (transfer none): the agent
  * Since: 0.1
  */
-WebLocksAgent *
-web_locks_manager_get_agent(WebLocksManager *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
-    return self->agent;
-}
+GETTER(WebLocksAgent *, agent, NULL)
 
 /**
  * web_locks_manager_get_bucket:
@@ -226,12 +227,7 @@ web_locks_manager_get_agent(WebLocksManager *self)
  * Returns: (transfer none): the name
  * Since: 0.1
  */
-const char *
-web_locks_manager_get_bucket(WebLocksManager *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
-    return self->bucket;
-}
+GETTER(const char *, bucket, NULL)
 
 /**
  * web_locks_manager_get_application:
@@ -244,12 +240,7 @@ web_locks_manager_get_bucket(WebLocksManager *self)
  *   if the manager is one of web_locks_manager_new()
  * Since: 0.1
  */
-const char *
-web_locks_manager_get_application(WebLocksManager *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
-    return self->application;
-}
+GETTER(const char *, application, NULL)
 
 /**
  * web_locks_manager_get_uid:
@@ -260,12 +251,7 @@ web_locks_manager_get_application(WebLocksManager *self)
  * Returns: a user id
  * Since: 0.1
  */
-guint
-web_locks_manager_get_uid(WebLocksManager *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), 0);
-    return self->uid;
-}
+GETTER(guint, uid, 0)
 
 /**
  * web_locks_manager_get_observed:
@@ -279,40 +265,9 @@ web_locks_manager_get_uid(WebLocksManager *self)
  * Returns: whether the bucket can only be observed
  * Since: 0.1
  */
-gboolean
-web_locks_manager_get_observed(WebLocksManager *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), FALSE);
-    return self->is_observed;
-}
+GETTER(gboolean, observed, FALSE)
 
 /* ---- GObject */
-
-static void
-web_locks_manager_get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
-{
-    WebLocksManager *self = WEB_LOCKS_MANAGER(object);
-
-    switch (id) {
-    case PROP_AGENT:
-        g_value_set_object(value, self->agent);
-        break;
-    case PROP_BUCKET:
-        g_value_set_string(value, self->bucket);
-        break;
-    case PROP_APPLICATION:
-        g_value_set_string(value, self->application);
-        break;
-    case PROP_UID:
-        g_value_set_uint(value, self->uid);
-        break;
-    case PROP_OBSERVED:
-        g_value_set_boolean(value, self->is_observed);
-        break;
-    default:
-        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
-    }
-}
 
 /* That of an application is its own; scripts and programs without an id share one. */
 static const char *
@@ -327,19 +282,15 @@ get_default_bucket(void)
 static void
 web_locks_manager_set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
 {
-    WebLocksManager *self = WEB_LOCKS_MANAGER(object);
+    const char *bucket;
 
-    switch (id) {
-    case PROP_AGENT:
-        self->agent = g_value_dup_object(value);
-        break;
-    case PROP_BUCKET:
-        self->bucket = g_ref_string_new(
-            g_value_get_string(value) != NULL ? g_value_get_string(value) : get_default_bucket());
-        break;
-    default:
-        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+    if (id != PROP_BUCKET) {
+        property_set(object, id, value, pspec);
+        return;
     }
+    bucket = g_value_get_string(value);
+    WEB_LOCKS_MANAGER(object)->bucket =
+        g_ref_string_new(bucket != NULL ? bucket : get_default_bucket());
 }
 
 static void
@@ -352,7 +303,7 @@ web_locks_manager_constructed(GObject *object)
         self->agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     if (is_bucket_name(self->bucket))
         self->path = encode_path(self->bucket);
-    self->is_observed = g_str_has_prefix(self->bucket, BUS_PUBLIC_PREFIX);
+    self->observed = g_str_has_prefix(self->bucket, BUS_PUBLIC_PREFIX);
     self->uid = getuid();
 }
 
@@ -376,7 +327,7 @@ web_locks_manager_class_init(WebLocksManagerClass *class)
     const GParamFlags construct_flags =
         G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS;
 
-    object_class->get_property = web_locks_manager_get_property;
+    object_class->get_property = property_get;
     object_class->set_property = web_locks_manager_set_property;
     object_class->constructed = web_locks_manager_constructed;
     object_class->finalize = web_locks_manager_finalize;
@@ -389,8 +340,8 @@ web_locks_manager_class_init(WebLocksManagerClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_AGENT] =
-        g_param_spec_object("agent", NULL, NULL, WEB_LOCKS_TYPE_AGENT, construct_flags);
+    properties[PROP_AGENT] = MEMBER(
+        agent, g_param_spec_object("agent", NULL, NULL, WEB_LOCKS_TYPE_AGENT, construct_flags));
     /**
      * WebLocksManager:bucket:
      *
@@ -399,7 +350,8 @@ web_locks_manager_class_init(WebLocksManagerClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_BUCKET] = g_param_spec_string("bucket", NULL, NULL, NULL, construct_flags);
+    properties[PROP_BUCKET] =
+        MEMBER(bucket, g_param_spec_string("bucket", NULL, NULL, NULL, construct_flags));
     /**
      * WebLocksManager:application:
      *
@@ -407,7 +359,8 @@ web_locks_manager_class_init(WebLocksManagerClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_APPLICATION] = g_param_spec_string("application", NULL, NULL, NULL, flags);
+    properties[PROP_APPLICATION] =
+        MEMBER(application, g_param_spec_string("application", NULL, NULL, NULL, flags));
     /**
      * WebLocksManager:uid:
      *
@@ -415,7 +368,8 @@ web_locks_manager_class_init(WebLocksManagerClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_UID] = g_param_spec_uint("uid", NULL, NULL, 0, G_MAXUINT, 0, flags);
+    properties[PROP_UID] =
+        MEMBER(uid, g_param_spec_uint("uid", NULL, NULL, 0, G_MAXUINT, 0, flags));
     /**
      * WebLocksManager:observed:
      *
@@ -424,7 +378,8 @@ web_locks_manager_class_init(WebLocksManagerClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_OBSERVED] = g_param_spec_boolean("observed", NULL, NULL, FALSE, flags);
+    properties[PROP_OBSERVED] =
+        MEMBER(observed, g_param_spec_boolean("observed", NULL, NULL, FALSE, flags));
     g_object_class_install_properties(object_class, N_PROPS, properties);
 }
 

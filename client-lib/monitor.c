@@ -4,6 +4,7 @@
 #include "client-lib/agent-private.h"
 #include "client-lib/manager-private.h"
 #include "client-lib/monitor-private.h"
+#include "client-lib/property-private.h"
 #include "common/bus-names.h"
 
 /**
@@ -40,6 +41,8 @@ enum {
     N_PROPS,
 };
 static GParamSpec *properties[N_PROPS];
+
+#define MEMBER(member, spec) PROPERTY(WebLocksMonitor, member, spec)
 
 /* ---- making one */
 
@@ -383,32 +386,12 @@ web_locks_monitor_finalize(GObject *object)
 /* ---- GObject */
 
 static void
-web_locks_monitor_get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
-{
-    WebLocksMonitor *self = WEB_LOCKS_MONITOR(object);
-
-    switch (id) {
-    case PROP_MANAGER:
-        g_value_set_object(value, self->manager);
-        break;
-    case PROP_HELD:
-        g_value_set_object(value, self->held.store);
-        break;
-    case PROP_PENDING:
-        g_value_set_object(value, self->pending.store);
-        break;
-    default:
-        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
-    }
-}
-
-static void
 web_locks_monitor_class_init(WebLocksMonitorClass *class)
 {
     GObjectClass *object_class = G_OBJECT_CLASS(class);
     const GParamFlags flags = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
 
-    object_class->get_property = web_locks_monitor_get_property;
+    object_class->get_property = property_get;
     object_class->finalize = web_locks_monitor_finalize;
 
     /**
@@ -419,7 +402,7 @@ web_locks_monitor_class_init(WebLocksMonitorClass *class)
      * Since: 0.1
      */
     properties[PROP_MANAGER] =
-        g_param_spec_object("manager", NULL, NULL, WEB_LOCKS_TYPE_MANAGER, flags);
+        MEMBER(manager, g_param_spec_object("manager", NULL, NULL, WEB_LOCKS_TYPE_MANAGER, flags));
     /**
      * WebLocksMonitor:held:
      *
@@ -427,7 +410,8 @@ web_locks_monitor_class_init(WebLocksMonitorClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_HELD] = g_param_spec_object("held", NULL, NULL, G_TYPE_LIST_MODEL, flags);
+    properties[PROP_HELD] =
+        MEMBER(held.store, g_param_spec_object("held", NULL, NULL, G_TYPE_LIST_MODEL, flags));
     /**
      * WebLocksMonitor:pending:
      *
@@ -435,7 +419,8 @@ web_locks_monitor_class_init(WebLocksMonitorClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_PENDING] = g_param_spec_object("pending", NULL, NULL, G_TYPE_LIST_MODEL, flags);
+    properties[PROP_PENDING] =
+        MEMBER(pending.store, g_param_spec_object("pending", NULL, NULL, G_TYPE_LIST_MODEL, flags));
     g_object_class_install_properties(object_class, N_PROPS, properties);
 
     /**

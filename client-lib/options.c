@@ -8,6 +8,7 @@
 #include <glib/gi18n-lib.h>
 #include <string.h>
 
+#include "client-lib/property-private.h"
 #include "common/bus-string.h"
 #include "common/limit-id.h"
 
@@ -44,6 +45,11 @@ enum {
     N_PROPS,
 };
 static GParamSpec *properties[N_PROPS];
+
+#define MEMBER(member, spec) PROPERTY(WebLocksOptions, values.member, spec)
+#define GETTER(Type, name, if_fail)                                                       \
+    PROPERTY_GETTER(WebLocksOptions, web_locks_options, WEB_LOCKS_IS_OPTIONS, Type, name, \
+                    values.name, if_fail)
 
 /* ---- the plain struct */
 
@@ -141,12 +147,7 @@ web_locks_options_new(void)
  * Returns: the mode
  * Since: 0.1
  */
-WebLocksMode
-web_locks_options_get_mode(WebLocksOptions *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_OPTIONS(self), WEB_LOCKS_MODE_EXCLUSIVE);
-    return self->values.mode;
-}
+GETTER(WebLocksMode, mode, WEB_LOCKS_MODE_EXCLUSIVE)
 
 /**
  * web_locks_options_set_mode:
@@ -162,10 +163,7 @@ web_locks_options_set_mode(WebLocksOptions *self, WebLocksMode mode)
 {
     g_return_if_fail(WEB_LOCKS_IS_OPTIONS(self));
     g_return_if_fail(mode == WEB_LOCKS_MODE_EXCLUSIVE || mode == WEB_LOCKS_MODE_SHARED);
-    if (self->values.mode == mode)
-        return;
-    self->values.mode = mode;
-    g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_MODE]);
+    property_change(self, properties[PROP_MODE], &mode);
 }
 
 /**
@@ -177,12 +175,7 @@ web_locks_options_set_mode(WebLocksOptions *self, WebLocksMode mode)
  * Returns: whether the request never waits
  * Since: 0.1
  */
-gboolean
-web_locks_options_get_if_available(WebLocksOptions *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_OPTIONS(self), FALSE);
-    return self->values.if_available;
-}
+GETTER(gboolean, if_available, FALSE)
 
 /**
  * web_locks_options_set_if_available:
@@ -200,10 +193,7 @@ web_locks_options_set_if_available(WebLocksOptions *self, gboolean if_available)
 {
     g_return_if_fail(WEB_LOCKS_IS_OPTIONS(self));
     if_available = if_available != FALSE;
-    if (self->values.if_available == if_available)
-        return;
-    self->values.if_available = if_available;
-    g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_IF_AVAILABLE]);
+    property_change(self, properties[PROP_IF_AVAILABLE], &if_available);
 }
 
 /**
@@ -215,12 +205,7 @@ web_locks_options_set_if_available(WebLocksOptions *self, gboolean if_available)
  * Returns: whether the request steals
  * Since: 0.1
  */
-gboolean
-web_locks_options_get_steal(WebLocksOptions *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_OPTIONS(self), FALSE);
-    return self->values.steal;
-}
+GETTER(gboolean, steal, FALSE)
 
 /**
  * web_locks_options_set_steal:
@@ -239,10 +224,7 @@ web_locks_options_set_steal(WebLocksOptions *self, gboolean steal)
 {
     g_return_if_fail(WEB_LOCKS_IS_OPTIONS(self));
     steal = steal != FALSE;
-    if (self->values.steal == steal)
-        return;
-    self->values.steal = steal;
-    g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_STEAL]);
+    property_change(self, properties[PROP_STEAL], &steal);
 }
 
 /**
@@ -254,12 +236,8 @@ web_locks_options_set_steal(WebLocksOptions *self, gboolean steal)
  * Returns: the time-out in milliseconds; 0 for none
  * Since: 0.1
  */
-guint
-web_locks_options_get_timeout(WebLocksOptions *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_OPTIONS(self), 0);
-    return self->values.timeout_ms;
-}
+PROPERTY_GETTER(
+    WebLocksOptions, web_locks_options, WEB_LOCKS_IS_OPTIONS, guint, timeout, values.timeout_ms, 0)
 
 /**
  * web_locks_options_set_timeout:
@@ -274,10 +252,7 @@ void
 web_locks_options_set_timeout(WebLocksOptions *self, guint timeout_ms)
 {
     g_return_if_fail(WEB_LOCKS_IS_OPTIONS(self));
-    if (self->values.timeout_ms == timeout_ms)
-        return;
-    self->values.timeout_ms = timeout_ms;
-    g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_TIMEOUT]);
+    property_change(self, properties[PROP_TIMEOUT], &timeout_ms);
 }
 
 /**
@@ -289,12 +264,7 @@ web_locks_options_set_timeout(WebLocksOptions *self, guint timeout_ms)
  * Returns: (transfer none) (nullable): the description, or %NULL
  * Since: 0.1
  */
-const char *
-web_locks_options_get_why(WebLocksOptions *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_OPTIONS(self), NULL);
-    return self->values.why;
-}
+GETTER(const char *, why, NULL)
 
 /**
  * web_locks_options_set_why:
@@ -310,11 +280,7 @@ void
 web_locks_options_set_why(WebLocksOptions *self, const char *why)
 {
     g_return_if_fail(WEB_LOCKS_IS_OPTIONS(self));
-    if (g_strcmp0(self->values.why, why) == 0)
-        return;
-    g_free(self->values.why);
-    self->values.why = g_strdup(why);
-    g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_WHY]);
+    property_change(self, properties[PROP_WHY], &why);
 }
 
 /**
@@ -326,12 +292,7 @@ web_locks_options_set_why(WebLocksOptions *self, const char *why)
  * Returns: (transfer none) (nullable): the command and its process id, or %NULL
  * Since: 0.1
  */
-const char *
-web_locks_options_get_command(WebLocksOptions *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_OPTIONS(self), NULL);
-    return self->values.command;
-}
+GETTER(const char *, command, NULL)
 
 /**
  * web_locks_options_set_command:
@@ -349,11 +310,7 @@ void
 web_locks_options_set_command(WebLocksOptions *self, const char *command)
 {
     g_return_if_fail(WEB_LOCKS_IS_OPTIONS(self));
-    if (g_strcmp0(self->values.command, command) == 0)
-        return;
-    g_free(self->values.command);
-    self->values.command = g_strdup(command);
-    g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_COMMAND]);
+    property_change(self, properties[PROP_COMMAND], &command);
 }
 
 /**
@@ -365,12 +322,7 @@ web_locks_options_set_command(WebLocksOptions *self, const char *command)
  * Returns: the number; 1 if it is no counting lock
  * Since: 0.1
  */
-guint
-web_locks_options_get_slots(WebLocksOptions *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_OPTIONS(self), 1);
-    return self->values.slots;
-}
+GETTER(guint, slots, 1)
 
 /**
  * web_locks_options_set_slots:
@@ -395,77 +347,10 @@ void
 web_locks_options_set_slots(WebLocksOptions *self, guint slots)
 {
     g_return_if_fail(WEB_LOCKS_IS_OPTIONS(self));
-    if (self->values.slots == slots)
-        return;
-    self->values.slots = slots;
-    g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_SLOTS]);
+    property_change(self, properties[PROP_SLOTS], &slots);
 }
 
 /* ---- GObject */
-
-static void
-web_locks_options_get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
-{
-    WebLocksOptions *self = WEB_LOCKS_OPTIONS(object);
-
-    switch (id) {
-    case PROP_MODE:
-        g_value_set_enum(value, (int)self->values.mode);
-        break;
-    case PROP_IF_AVAILABLE:
-        g_value_set_boolean(value, self->values.if_available);
-        break;
-    case PROP_STEAL:
-        g_value_set_boolean(value, self->values.steal);
-        break;
-    case PROP_TIMEOUT:
-        g_value_set_uint(value, self->values.timeout_ms);
-        break;
-    case PROP_WHY:
-        g_value_set_string(value, self->values.why);
-        break;
-    case PROP_COMMAND:
-        g_value_set_string(value, self->values.command);
-        break;
-    case PROP_SLOTS:
-        g_value_set_uint(value, self->values.slots);
-        break;
-    default:
-        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
-    }
-}
-
-static void
-web_locks_options_set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
-{
-    WebLocksOptions *self = WEB_LOCKS_OPTIONS(object);
-
-    switch (id) {
-    case PROP_MODE:
-        web_locks_options_set_mode(self, (WebLocksMode)g_value_get_enum(value));
-        break;
-    case PROP_IF_AVAILABLE:
-        web_locks_options_set_if_available(self, g_value_get_boolean(value));
-        break;
-    case PROP_STEAL:
-        web_locks_options_set_steal(self, g_value_get_boolean(value));
-        break;
-    case PROP_TIMEOUT:
-        web_locks_options_set_timeout(self, g_value_get_uint(value));
-        break;
-    case PROP_WHY:
-        web_locks_options_set_why(self, g_value_get_string(value));
-        break;
-    case PROP_COMMAND:
-        web_locks_options_set_command(self, g_value_get_string(value));
-        break;
-    case PROP_SLOTS:
-        web_locks_options_set_slots(self, g_value_get_uint(value));
-        break;
-    default:
-        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
-    }
-}
 
 static void
 web_locks_options_finalize(GObject *object)
@@ -480,8 +365,8 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
     GObjectClass *object_class = G_OBJECT_CLASS(class);
     const GParamFlags flags = G_PARAM_READWRITE | G_PARAM_EXPLICIT_NOTIFY | G_PARAM_STATIC_STRINGS;
 
-    object_class->get_property = web_locks_options_get_property;
-    object_class->set_property = web_locks_options_set_property;
+    object_class->get_property = property_get;
+    object_class->set_property = property_set;
     object_class->finalize = web_locks_options_finalize;
 
     /**
@@ -491,8 +376,8 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_MODE] =
-        g_param_spec_enum("mode", NULL, NULL, WEB_LOCKS_TYPE_MODE, WEB_LOCKS_MODE_EXCLUSIVE, flags);
+    properties[PROP_MODE] = MEMBER(mode, g_param_spec_enum("mode", NULL, NULL, WEB_LOCKS_TYPE_MODE,
+                                                           WEB_LOCKS_MODE_EXCLUSIVE, flags));
     /**
      * WebLocksOptions:if-available:
      *
@@ -501,7 +386,8 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_IF_AVAILABLE] = g_param_spec_boolean("if-available", NULL, NULL, FALSE, flags);
+    properties[PROP_IF_AVAILABLE] =
+        MEMBER(if_available, g_param_spec_boolean("if-available", NULL, NULL, FALSE, flags));
     /**
      * WebLocksOptions:steal:
      *
@@ -509,7 +395,7 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_STEAL] = g_param_spec_boolean("steal", NULL, NULL, FALSE, flags);
+    properties[PROP_STEAL] = MEMBER(steal, g_param_spec_boolean("steal", NULL, NULL, FALSE, flags));
     /**
      * WebLocksOptions:timeout:
      *
@@ -517,7 +403,8 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_TIMEOUT] = g_param_spec_uint("timeout", NULL, NULL, 0, G_MAXUINT32, 0, flags);
+    properties[PROP_TIMEOUT] =
+        MEMBER(timeout_ms, g_param_spec_uint("timeout", NULL, NULL, 0, G_MAXUINT32, 0, flags));
     /**
      * WebLocksOptions:why:
      *
@@ -525,7 +412,7 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_WHY] = g_param_spec_string("why", NULL, NULL, NULL, flags);
+    properties[PROP_WHY] = MEMBER(why, g_param_spec_string("why", NULL, NULL, NULL, flags));
     /**
      * WebLocksOptions:command:
      *
@@ -534,7 +421,8 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_COMMAND] = g_param_spec_string("command", NULL, NULL, NULL, flags);
+    properties[PROP_COMMAND] =
+        MEMBER(command, g_param_spec_string("command", NULL, NULL, NULL, flags));
     /**
      * WebLocksOptions:slots:
      *
@@ -543,7 +431,8 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_SLOTS] = g_param_spec_uint("slots", NULL, NULL, 0, G_MAXUINT32, 1, flags);
+    properties[PROP_SLOTS] =
+        MEMBER(slots, g_param_spec_uint("slots", NULL, NULL, 0, G_MAXUINT32, 1, flags));
     g_object_class_install_properties(object_class, N_PROPS, properties);
 }
 

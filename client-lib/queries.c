@@ -158,7 +158,7 @@ inspect_page_read(GVariant *body, guint64 *inout_after, gboolean *out_more, GErr
         g_ptr_array_add(infos, info);
         /* Those of other hosts have no place in the order; they are on the last page. */
         if (!web_locks_lock_info_is_of_another_host(info))
-            after = MAX(after, web_locks_lock_info_get_cursor(info));
+            after = MAX(after, info->cursor);
     }
     if (more && after == *inout_after) {
         g_propagate_error(error, error_new_unreadable());

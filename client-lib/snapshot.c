@@ -3,6 +3,8 @@
 
 #include "client-lib/snapshot-private.h"
 
+#include "client-lib/property-private.h"
+
 /**
  * WebLocksSnapshot:
  *
@@ -25,6 +27,8 @@ enum {
     N_PROPS,
 };
 static GParamSpec *properties[N_PROPS];
+
+#define MEMBER(member, spec) PROPERTY(WebLocksSnapshot, member, spec)
 
 WebLocksSnapshot *
 web_locks_snapshot_new(GListModel *held, GListModel *pending)
@@ -61,29 +65,13 @@ web_locks_snapshot_get_held(WebLocksSnapshot *self)
  * Returns: (transfer none): a list model of [class@WebLocks.LockInfo]
  * Since: 0.1
  */
-GListModel *
-web_locks_snapshot_get_pending(WebLocksSnapshot *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_SNAPSHOT(self), NULL);
-    return self->pending;
-}
-
-static void
-web_locks_snapshot_get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
-{
-    WebLocksSnapshot *self = WEB_LOCKS_SNAPSHOT(object);
-
-    switch (id) {
-    case PROP_HELD:
-        g_value_set_object(value, self->held);
-        break;
-    case PROP_PENDING:
-        g_value_set_object(value, self->pending);
-        break;
-    default:
-        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
-    }
-}
+PROPERTY_GETTER(WebLocksSnapshot,
+                web_locks_snapshot,
+                WEB_LOCKS_IS_SNAPSHOT,
+                GListModel *,
+                pending,
+                pending,
+                NULL)
 
 static void
 web_locks_snapshot_finalize(GObject *object)
@@ -101,7 +89,7 @@ web_locks_snapshot_class_init(WebLocksSnapshotClass *class)
     GObjectClass *object_class = G_OBJECT_CLASS(class);
     const GParamFlags flags = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
 
-    object_class->get_property = web_locks_snapshot_get_property;
+    object_class->get_property = property_get;
     object_class->finalize = web_locks_snapshot_finalize;
 
     /**
@@ -111,7 +99,8 @@ web_locks_snapshot_class_init(WebLocksSnapshotClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_HELD] = g_param_spec_object("held", NULL, NULL, G_TYPE_LIST_MODEL, flags);
+    properties[PROP_HELD] =
+        MEMBER(held, g_param_spec_object("held", NULL, NULL, G_TYPE_LIST_MODEL, flags));
     /**
      * WebLocksSnapshot:pending:
      *
@@ -119,7 +108,8 @@ web_locks_snapshot_class_init(WebLocksSnapshotClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_PENDING] = g_param_spec_object("pending", NULL, NULL, G_TYPE_LIST_MODEL, flags);
+    properties[PROP_PENDING] =
+        MEMBER(pending, g_param_spec_object("pending", NULL, NULL, G_TYPE_LIST_MODEL, flags));
     g_object_class_install_properties(object_class, N_PROPS, properties);
 }
 

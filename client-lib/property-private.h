@@ -1,0 +1,34 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Properties that are members of an object's struct. Each knows the place of its member, which has
+ * the C type of its GParamSpec: a string, boolean, number, enumeration, object or boxed value.
+ * Members that can be set own their values. */
+
+#pragma once
+
+#include <glib-object.h>
+
+/* Returns the specification, with the place of the member. */
+GParamSpec *property_of_member(GParamSpec *spec, gsize offset);
+
+#define PROPERTY(Object, member, spec) property_of_member(spec, G_STRUCT_OFFSET(Object, member))
+
+/* For GObjectClass.get_property and set_property, or to be called there. A boxed value can't be
+ * set. */
+void property_get(GObject *object, guint id, GValue *value, GParamSpec *spec);
+void property_set(GObject *object, guint id, const GValue *value, GParamSpec *spec);
+
+/* Sets the member to `*value`, of the same C type. If that is a change, "notify" is emitted for a
+ * property with G_PARAM_EXPLICIT_NOTIFY. */
+void property_change(gpointer object, GParamSpec *spec, gconstpointer value);
+
+/* Defines a public function that returns a member: PREFIX_get_NAME().
+ * NOLINTBEGIN(bugprone-macro-parentheses): a type can't have these. */
+#define PROPERTY_GETTER(Object, prefix, IS_OBJECT, Type, name, member, if_fail) \
+    Type prefix##_get_##name(Object *self)                                      \
+    {                                                                           \
+        g_return_val_if_fail(IS_OBJECT(self), if_fail);                         \
+        return self->member;                                                    \
+    }
+/* NOLINTEND(bugprone-macro-parentheses) */

@@ -1,0 +1,121 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/property-private.h"
+
+#include <string.h>
+
+/* For the place of the member. Set when the first class is initialized. */
+static GQuark quark;
+
+GParamSpec *
+property_of_member(GParamSpec *spec, gsize offset)
+{
+    quark = g_quark_from_static_string("weblocks-member");
+    g_param_spec_set_qdata(spec, quark, GSIZE_TO_POINTER(offset));
+    return spec;
+}
+
+static gpointer
+find_member(gpointer object, GParamSpec *spec)
+{
+    return (char *)object + GPOINTER_TO_SIZE(g_param_spec_get_qdata(spec, quark));
+}
+
+void
+property_get(GObject *object, guint id, GValue *value, GParamSpec *spec)
+{
+    gconstpointer member = find_member(object, spec);
+
+    switch (G_TYPE_FUNDAMENTAL(spec->value_type)) {
+    case G_TYPE_STRING:
+        g_value_set_string(value, *(const char *const *)member);
+        break;
+    case G_TYPE_BOOLEAN:
+        g_value_set_boolean(value, *(const gboolean *)member);
+        break;
+    case G_TYPE_UINT:
+        g_value_set_uint(value, *(const guint *)member);
+        break;
+    case G_TYPE_INT64:
+        g_value_set_int64(value, *(const gint64 *)member);
+        break;
+    case G_TYPE_UINT64:
+        g_value_set_uint64(value, *(const guint64 *)member);
+        break;
+    case G_TYPE_ENUM:
+        g_value_set_enum(value, *(const int *)member);
+        break;
+    case G_TYPE_OBJECT:
+    case G_TYPE_INTERFACE:
+        g_value_set_object(value, *(const gpointer *)member);
+        break;
+    case G_TYPE_BOXED:
+        g_value_set_boxed(value, *(const gconstpointer *)member);
+        break;
+    default:
+        g_assert_not_reached();
+    }
+}
+
+/* Returns whether it is a change. Members of other types have the size of a number. */
+static gboolean
+set_member(gpointer member, GType type, gconstpointer value)
+{
+    if (type == G_TYPE_OBJECT || type == G_TYPE_INTERFACE)
+        return g_set_object((GObject **)member, *(GObject *const *)value);
+    if (type == G_TYPE_STRING) {
+        const char *text = *(const char *const *)value;
+
+        if (g_strcmp0(*(char **)member, text) == 0)
+            return FALSE;
+        g_free(*(char **)member);
+        *(char **)member = g_strdup(text);
+        return TRUE;
+    }
+    if (memcmp(member, value, sizeof(int)) == 0)
+        return FALSE;
+    memcpy(member, value, sizeof(int));
+    return TRUE;
+}
+
+void
+property_change(gpointer object, GParamSpec *spec, gconstpointer value)
+{
+    const GType type = G_TYPE_FUNDAMENTAL(spec->value_type);
+
+    if (set_member(find_member(object, spec), type, value) &&
+        (spec->flags & G_PARAM_EXPLICIT_NOTIFY) != 0)
+        g_object_notify_by_pspec(object, spec);
+}
+
+void
+property_set(GObject *object, guint id, const GValue *value, GParamSpec *spec)
+{
+    gconstpointer pointer;
+    int number;
+
+    switch (G_TYPE_FUNDAMENTAL(spec->value_type)) {
+    case G_TYPE_STRING:
+        pointer = g_value_get_string(value);
+        property_change(object, spec, &pointer);
+        return;
+    case G_TYPE_OBJECT:
+    case G_TYPE_INTERFACE:
+        pointer = g_value_get_object(value);
+        property_change(object, spec, &pointer);
+        return;
+    case G_TYPE_BOOLEAN:
+        number = g_value_get_boolean(value);
+        break;
+    case G_TYPE_UINT:
+        number = (int)g_value_get_uint(value);
+        break;
+    case G_TYPE_ENUM:
+        number = g_value_get_enum(value);
+        break;
+    default:
+        g_assert_not_reached();
+    }
+    property_change(object, spec, &number);
+}
