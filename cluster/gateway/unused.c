@@ -11,27 +11,11 @@
 /* In a second, so that operations of locks don't wait for them. */
 #define DELETIONS_MAX 1000
 
-typedef struct {
-    GList link; /* in `names` */
-    char *path;
-    gint64 since_us; /* g_get_monotonic_time() */
-} Name;
-
 struct Unused {
     Session *session;
-    GHashTable *by_path; /* path -> Name, owned */
-    GQueue names;        /* of Name, in the order of `since_us` */
-    guint tick_source;   /* 0: there are no names */
+    GHashTable *names; /* path -> gint64, when it was added: g_get_monotonic_time(); owned */
+    guint tick_source; /* 0: there are no names */
 };
-
-static void
-name_free(gpointer data)
-{
-    Name *name = data;
-
-    g_free(name->path);
-    g_free(name);
-}
 
 Unused *
 unused_new(Session *session)
@@ -39,8 +23,7 @@ unused_new(Session *session)
     Unused *unused = g_new0(Unused, 1);
 
     unused->session = session;
-    unused->by_path = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, name_free);
-    g_queue_init(&unused->names);
+    unused->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     return unused;
 }
 
@@ -48,19 +31,14 @@ void
 unused_free(Unused *unused)
 {
     g_clear_handle_id(&unused->tick_source, g_source_remove);
-    g_hash_table_unref(unused->by_path);
+    g_hash_table_unref(unused->names);
     g_free(unused);
 }
 
 void
 unused_remove(Unused *unused, const char *path)
 {
-    Name *name = g_hash_table_lookup(unused->by_path, path);
-
-    if (name == NULL)
-        return;
-    g_queue_unlink(&unused->names, &name->link);
-    g_hash_table_remove(unused->by_path, name->path);
+    g_hash_table_remove(unused->names, path);
 }
 
 /* A node with claims stays, and what has failed is left to ZooKeeper. */
@@ -75,17 +53,20 @@ on_tick(gpointer data)
     Unused *unused = data;
     Engine *engine = session_get_engine(unused->session);
     gint64 until_us = g_get_monotonic_time() - KEPT_US;
+    GHashTableIter iter;
+    gpointer path, since_us;
+    guint n_deleted = 0;
 
-    for (guint n = 0; n < DELETIONS_MAX && unused->names.length > 0; n++) {
-        const Name *name = unused->names.head->data;
-
-        if (name->since_us > until_us)
-            break;
+    g_hash_table_iter_init(&iter, unused->names);
+    while (n_deleted < DELETIONS_MAX && g_hash_table_iter_next(&iter, &path, &since_us)) {
+        if (*(gint64 *)since_us > until_us)
+            continue;
         if (engine != NULL)
-            engine_delete_name(engine, name->path, on_deleted, NULL);
-        unused_remove(unused, name->path);
+            engine_delete_name(engine, path, on_deleted, NULL);
+        g_hash_table_iter_remove(&iter);
+        n_deleted++;
     }
-    if (unused->names.length > 0)
+    if (g_hash_table_size(unused->names) > 0)
         return G_SOURCE_CONTINUE;
     unused->tick_source = 0;
     return G_SOURCE_REMOVE;
@@ -94,17 +75,10 @@ on_tick(gpointer data)
 void
 unused_add(Unused *unused, const char *path)
 {
-    Name *name;
+    const gint64 now_us = g_get_monotonic_time();
 
-    unused_remove(unused, path);
-    if (unused->names.length == UNUSED_MAX)
-        return;
-    name = g_new0(Name, 1);
-    name->link.data = name;
-    name->path = g_strdup(path);
-    name->since_us = g_get_monotonic_time();
-    g_hash_table_insert(unused->by_path, name->path, name);
-    g_queue_push_tail_link(&unused->names, &name->link);
+    if (g_hash_table_size(unused->names) < UNUSED_MAX)
+        g_hash_table_replace(unused->names, g_strdup(path), g_memdup2(&now_us, sizeof now_us));
     if (unused->tick_source == 0)
         unused->tick_source = g_timeout_add_seconds(1, on_tick, unused);
 }
