@@ -20,8 +20,8 @@ static int
 compare_elements(gconstpointer a, gconstpointer b)
 {
     ViewerEntry *x = *(ViewerEntry *const *)a, *y = *(ViewerEntry *const *)b;
-    ViewerApplication *of_x = viewer_entry_get_application(x);
-    ViewerApplication *of_y = viewer_entry_get_application(y);
+    ViewerApplication *of_x = x->application;
+    ViewerApplication *of_y = y->application;
 
     return of_x != of_y ? viewer_application_compare(of_x, of_y) : viewer_entry_compare(x, y);
 }
@@ -36,13 +36,13 @@ change(ViewerApplicationList *self, GPtrArray *entries, Change change_list)
 
     g_ptr_array_sort(entries, compare_elements);
     for (guint i = 0; i < entries->len; i = end) {
-        ViewerApplication *application = viewer_entry_get_application(entries->pdata[i]);
-        GListStore *its = viewer_application_get_entries(application);
+        ViewerApplication *application = VIEWER_ENTRY(entries->pdata[i])->application;
+        GListStore *its = application->entries;
         const gboolean was_listed = g_list_model_get_n_items(G_LIST_MODEL(its)) > 0;
         g_autoptr(GPtrArray) part = g_ptr_array_new(), one = g_ptr_array_new();
 
         for (end = i;
-             end < entries->len && viewer_entry_get_application(entries->pdata[end]) == application;
+             end < entries->len && VIEWER_ENTRY(entries->pdata[end])->application == application;
              end++)
             g_ptr_array_add(part, entries->pdata[end]);
         change_list(its, part, viewer_entry_compare);

@@ -11,15 +11,6 @@
 
 #include "common/program-name.h"
 
-struct _ViewerApplication {
-    GObject parent_instance;
-    char *key; /* in `applications` */
-    char *name;
-    char *detail;
-    GIcon *icon;
-    GListStore *entries;
-};
-
 G_DEFINE_FINAL_TYPE(ViewerApplication, viewer_application, G_TYPE_OBJECT)
 
 /* All that exist, by key: agent (one for each bus), user and id. It holds no references. */
@@ -134,31 +125,7 @@ viewer_application_of(WebLocksLockInfo *info)
     return self != NULL ? self : viewer_application_new(info, key, NULL);
 }
 
-/* ---- what is known of it */
-
-const char *
-viewer_application_get_name(ViewerApplication *self)
-{
-    return self->name;
-}
-
-const char *
-viewer_application_get_detail(ViewerApplication *self)
-{
-    return self->detail;
-}
-
-GIcon *
-viewer_application_get_icon(ViewerApplication *self)
-{
-    return self->icon;
-}
-
-GListStore *
-viewer_application_get_entries(ViewerApplication *self)
-{
-    return self->entries;
-}
+/* ---- order */
 
 int
 viewer_application_compare(gpointer first, gpointer second)

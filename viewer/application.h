@@ -15,12 +15,17 @@
 #define VIEWER_TYPE_APPLICATION (viewer_application_get_type())
 G_DECLARE_FINAL_TYPE(ViewerApplication, viewer_application, VIEWER, APPLICATION, GObject)
 
+/* Others only read the members. */
+struct _ViewerApplication {
+    GObject parent_instance;
+    char *key; /* in `applications` */
+    char *name;
+    char *detail; /* "" unless it belongs to another user, or has further details */
+    GIcon *icon;
+    GListStore *entries;
+};
+
 /* Returns: (transfer full): the application that the client of `info` belongs to */
 ViewerApplication *viewer_application_of(WebLocksLockInfo *info);
 
-const char *viewer_application_get_name(ViewerApplication *self);
-/* "" unless the application belongs to another user, or has further details */
-const char *viewer_application_get_detail(ViewerApplication *self);
-GIcon *viewer_application_get_icon(ViewerApplication *self);
-GListStore *viewer_application_get_entries(ViewerApplication *self);
 int viewer_application_compare(gpointer self, gpointer other);

@@ -52,7 +52,7 @@ static const Status no_match = {"system-search-symbolic", N_("No Results"),
 static const Status *
 choose_status(ViewerBusPage *self)
 {
-    switch (viewer_bus_get_state(self->bus)) {
+    switch (self->bus->state) {
     case VIEWER_BUS_CONNECTING:
         return NULL;
     case VIEWER_BUS_NO_BUS:
@@ -74,7 +74,7 @@ choose_status(ViewerBusPage *self)
 static void
 show_status(ViewerBusPage *self, const Status *status)
 {
-    g_autofree char *reason = g_markup_escape_text(viewer_bus_get_reason(self->bus), -1);
+    g_autofree char *reason = g_markup_escape_text(self->bus->reason, -1);
 
     adw_status_page_set_icon_name(self->status, status->icon);
     adw_status_page_set_title(self->status, _(status->title));
@@ -86,7 +86,7 @@ show_status(ViewerBusPage *self, const Status *status)
 static void
 show_page(ViewerBusPage *self)
 {
-    const ViewerBusState state = viewer_bus_get_state(self->bus);
+    const ViewerBusState state = self->bus->state;
     const Status *status = choose_status(self);
 
     if (status != NULL)
@@ -133,9 +133,9 @@ static GListModel *
 get_rows_below(gpointer item, gpointer unused)
 {
     if (VIEWER_IS_APPLICATION(item))
-        return G_LIST_MODEL(g_object_ref(viewer_application_get_entries(item)));
-    if (viewer_entry_get_held(item))
-        return g_object_ref(viewer_resource_get_queue(viewer_entry_get_resource(item)));
+        return G_LIST_MODEL(g_object_ref(VIEWER_APPLICATION(item)->entries));
+    if (VIEWER_ENTRY(item)->is_held)
+        return g_object_ref(G_LIST_MODEL(VIEWER_ENTRY(item)->resource->queue));
     return NULL;
 }
 
@@ -171,8 +171,7 @@ on_activate(ViewerBusPage *self, guint position, GtkListView *list)
     if (VIEWER_IS_APPLICATION(item))
         gtk_tree_list_row_set_expanded(row, !gtk_tree_list_row_get_expanded(row));
     else
-        g_signal_emit(self, opened_signal, 0, viewer_entry_get_resource(VIEWER_ENTRY(item)),
-                      self->table);
+        g_signal_emit(self, opened_signal, 0, VIEWER_ENTRY(item)->resource, self->table);
 }
 
 /* ---- the bus */
@@ -180,7 +179,7 @@ on_activate(ViewerBusPage *self, guint position, GtkListView *list)
 static void
 on_bus_changed(ViewerBusPage *self)
 {
-    WebLocksMonitor *monitor = viewer_bus_get_monitor(self->bus);
+    WebLocksMonitor *monitor = self->bus->monitor;
 
     if (monitor != self->monitor) {
         g_clear_object(&self->table);

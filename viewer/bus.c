@@ -5,16 +5,6 @@
 
 #include <glib/gi18n.h>
 
-struct _ViewerBus {
-    GObject parent_instance;
-    GBusType type;
-    ViewerBusState state;
-    char *reason;
-    GCancellable *cancellable; /* ends what is under way of this attempt */
-    WebLocksAgent *agent;
-    WebLocksMonitor *monitor;
-};
-
 G_DEFINE_FINAL_TYPE(ViewerBus, viewer_bus, G_TYPE_OBJECT)
 
 static guint changed_signal;
@@ -116,32 +106,6 @@ viewer_bus_connect(ViewerBus *self)
     set_state(self, VIEWER_BUS_CONNECTING, NULL);
     g_async_initable_init_async(G_ASYNC_INITABLE(self->agent), G_PRIORITY_DEFAULT,
                                 self->cancellable, on_connected, self);
-}
-
-/* ---- what is known */
-
-GBusType
-viewer_bus_get_bus_type(ViewerBus *self)
-{
-    return self->type;
-}
-
-ViewerBusState
-viewer_bus_get_state(ViewerBus *self)
-{
-    return self->state;
-}
-
-const char *
-viewer_bus_get_reason(ViewerBus *self)
-{
-    return self->reason;
-}
-
-WebLocksMonitor *
-viewer_bus_get_monitor(ViewerBus *self)
-{
-    return self->monitor;
 }
 
 /* ---- GObject */

@@ -23,12 +23,17 @@ typedef enum {
 #define VIEWER_TYPE_BUS (viewer_bus_get_type())
 G_DECLARE_FINAL_TYPE(ViewerBus, viewer_bus, VIEWER, BUS, GObject)
 
+/* Others only read the members. */
+struct _ViewerBus {
+    GObject parent_instance;
+    GBusType type;
+    ViewerBusState state;
+    char *reason;              /* for the state, to be displayed; "" if there is none */
+    GCancellable *cancellable; /* ends what is under way of this attempt */
+    WebLocksAgent *agent;
+    WebLocksMonitor *monitor; /* NULL until its lists are filled after viewer_bus_connect() */
+};
+
 /* The signal "changed" is emitted when the state or the monitor has changed. */
 ViewerBus *viewer_bus_new(GBusType type);
 void viewer_bus_connect(ViewerBus *self);
-GBusType viewer_bus_get_bus_type(ViewerBus *self);
-ViewerBusState viewer_bus_get_state(ViewerBus *self);
-/* The reason for the state, to be displayed; "" if there is none. */
-const char *viewer_bus_get_reason(ViewerBus *self);
-/* NULL until the lists are filled for the first time after viewer_bus_connect(). */
-WebLocksMonitor *viewer_bus_get_monitor(ViewerBus *self);

@@ -30,10 +30,9 @@ on_end(GtkWindow *dialog, const char *response, WebLocksLockInfo *info)
 static char *
 build_body(ViewerEntry *entry)
 {
-    WebLocksLockInfo *info = viewer_entry_get_info(entry);
+    WebLocksLockInfo *info = entry->info;
     g_autofree char *process = viewer_describe_process(info);
-    const guint n_waiting =
-        g_list_model_get_n_items(viewer_resource_get_queue(viewer_entry_get_resource(entry)));
+    const guint n_waiting = g_list_model_get_n_items(G_LIST_MODEL(entry->resource->queue));
     GString *body = g_string_new(NULL);
 
     /* Translators: %s is a process, with its id. */
@@ -55,12 +54,11 @@ void
 viewer_end_lock(GtkWidget *widget, ViewerEntry *entry)
 {
     GtkWindow *window = GTK_WINDOW(gtk_widget_get_root(widget));
-    WebLocksLockInfo *info = viewer_entry_get_info(entry);
+    WebLocksLockInfo *info = entry->info;
     g_autofree char *body = build_body(entry);
     g_autofree char *heading =
         /* Translators: %s is the name of a lock. */
-        g_strdup_printf(_("End the Lock “%s”?"),
-                        viewer_resource_get_title(viewer_entry_get_resource(entry)));
+        g_strdup_printf(_("End the Lock “%s”?"), entry->resource->title);
     GtkWidget *dialog = adw_message_dialog_new(window, heading, body);
 
     adw_message_dialog_add_responses(ADW_MESSAGE_DIALOG(dialog), "cancel", _("_Cancel"), "end",

@@ -27,23 +27,22 @@ G_DEFINE_FINAL_TYPE(ViewerEntryRow, viewer_entry_row, ADW_TYPE_ACTION_ROW)
 static const char *
 get_name_beside(ViewerEntry *other, ViewerEntry *entry)
 {
-    WebLocksLockInfo *info = viewer_entry_get_info(other);
+    WebLocksLockInfo *info = other->info;
     const char *why = web_locks_lock_info_get_why(info);
 
     return *why != '\0' && web_locks_lock_info_get_who_pid(info) ==
-                               web_locks_lock_info_get_who_pid(viewer_entry_get_info(entry))
+                               web_locks_lock_info_get_who_pid(entry->info)
                ? why
-               : viewer_application_get_name(viewer_entry_get_application(other));
+               : other->application->name;
 }
 
 /* The applications whose clients block this request: of the same lock, so they are in its lists. */
 static char *
 describe_blockers(ViewerEntry *entry)
 {
-    ViewerResource *resource = viewer_entry_get_resource(entry);
-    const char *const *ids = web_locks_lock_info_get_blocked_by(viewer_entry_get_info(entry));
-    GListModel *lists[] = {viewer_resource_get_holders(resource),
-                           viewer_resource_get_queue(resource)};
+    ViewerResource *resource = entry->resource;
+    const char *const *ids = web_locks_lock_info_get_blocked_by(entry->info);
+    GListModel *lists[] = {G_LIST_MODEL(resource->holders), G_LIST_MODEL(resource->queue)};
     g_autoptr(GPtrArray) names = g_ptr_array_new();
 
     for (guint list = 0; list < G_N_ELEMENTS(lists); list++) {
@@ -52,8 +51,7 @@ describe_blockers(ViewerEntry *entry)
             const char *name = get_name_beside(other, entry);
 
             if (other != entry &&
-                g_strv_contains(ids,
-                                web_locks_lock_info_get_client_id(viewer_entry_get_info(other))) &&
+                g_strv_contains(ids, web_locks_lock_info_get_client_id(other->info)) &&
                 !g_ptr_array_find_with_equal_func(names, name, g_str_equal, NULL))
                 g_ptr_array_add(names, (char *)name);
         }
@@ -77,15 +75,14 @@ add(GString *text, const char *separator, const char *part)
 static char *
 describe_details(ViewerEntry *entry)
 {
-    WebLocksLockInfo *info = viewer_entry_get_info(entry);
-    ViewerApplication *application = viewer_entry_get_application(entry);
-    g_autofree char *process =
-        g_str_equal(viewer_get_process(info), viewer_application_get_name(application))
-            ? viewer_describe_pid(info)
-            : viewer_describe_process(info);
+    WebLocksLockInfo *info = entry->info;
+    ViewerApplication *application = entry->application;
+    g_autofree char *process = g_str_equal(viewer_get_process(info), application->name)
+                                   ? viewer_describe_pid(info)
+                                   : viewer_describe_process(info);
     GString *text = g_string_new(process);
 
-    add(text, " · ", viewer_application_get_detail(application));
+    add(text, " · ", application->detail);
     if (web_locks_lock_info_get_mode(info) == WEB_LOCKS_MODE_SHARED)
         add(text, " · ", _("Shared"));
     if (web_locks_lock_info_get_held(info)) {
@@ -102,7 +99,7 @@ describe_details(ViewerEntry *entry)
 static void
 show_age(ViewerEntryRow *self)
 {
-    g_autofree char *age = viewer_describe_age(viewer_entry_get_info(self->entry));
+    g_autofree char *age = viewer_describe_age(self->entry->info);
 
     gtk_label_set_text(self->age, age);
 }
@@ -110,8 +107,8 @@ show_age(ViewerEntryRow *self)
 static void
 show(ViewerEntryRow *self)
 {
-    WebLocksLockInfo *info = viewer_entry_get_info(self->entry);
-    ViewerApplication *application = viewer_entry_get_application(self->entry);
+    WebLocksLockInfo *info = self->entry->info;
+    ViewerApplication *application = self->entry->application;
     g_autofree char *details = describe_details(self->entry);
     g_autofree char *blockers = describe_blockers(self->entry);
     const char *evidence = evidence_get_text(info);
@@ -125,12 +122,11 @@ show(ViewerEntryRow *self)
 
         add(text, "\n", line);
     }
-    adw_preferences_row_set_title(ADW_PREFERENCES_ROW(self),
-                                  viewer_application_get_name(application));
+    adw_preferences_row_set_title(ADW_PREFERENCES_ROW(self), application->name);
     adw_action_row_set_subtitle(ADW_ACTION_ROW(self), text->str);
     show_age(self);
     gtk_widget_set_visible(self->warning, *evidence != '\0');
-    gtk_image_set_from_gicon(self->icon, viewer_application_get_icon(application));
+    gtk_image_set_from_gicon(self->icon, application->icon);
     gtk_widget_set_visible(self->buttons, web_locks_lock_info_get_held(info));
 }
 
@@ -147,8 +143,7 @@ on_second(gpointer data)
 static void
 on_copy(ViewerEntryRow *self)
 {
-    g_autofree char *command =
-        viewer_build_break_command(viewer_entry_get_info(self->entry), self->bus_type);
+    g_autofree char *command = viewer_build_break_command(self->entry->info, self->bus_type);
 
     gdk_clipboard_set_text(gtk_widget_get_clipboard(GTK_WIDGET(self)), command);
     gtk_widget_activate_action(GTK_WIDGET(self), "win.notice", "s", _("Command copied"));
@@ -168,8 +163,7 @@ viewer_entry_row_new(ViewerEntry *entry, GBusType bus_type)
     self->entry = g_object_ref(entry);
     self->bus_type = bus_type;
     self->timer = g_timeout_add_seconds(1, on_second, self);
-    g_signal_connect_object(viewer_entry_get_info(entry), "notify", G_CALLBACK(show), self,
-                            G_CONNECT_SWAPPED);
+    g_signal_connect_object(entry->info, "notify", G_CALLBACK(show), self, G_CONNECT_SWAPPED);
     g_signal_connect_object(entry, "evidence-changed", G_CALLBACK(show), self, G_CONNECT_SWAPPED);
     show(self);
     return GTK_WIDGET(self);

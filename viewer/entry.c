@@ -9,26 +9,6 @@
 #include "client-lib/evidence/evidence.h"
 #include "document.h"
 
-struct _ViewerResource {
-    GObject parent_instance;
-    WebLocksMonitor *monitor;
-    WebLocksManager *manager;
-    char *name;
-    char *title;
-    char *place;
-    GListStore *holders;
-    GListStore *queue;
-};
-
-struct _ViewerEntry {
-    GObject parent_instance;
-    ViewerResource *resource;
-    ViewerApplication *application;
-    WebLocksLockInfo *info;
-    gboolean is_held;
-    guint64 serial; /* in the order of creation */
-};
-
 G_DEFINE_FINAL_TYPE(ViewerResource, viewer_resource, G_TYPE_OBJECT)
 G_DEFINE_FINAL_TYPE(ViewerEntry, viewer_entry, G_TYPE_OBJECT)
 
@@ -63,36 +43,6 @@ viewer_resource_new(WebLocksMonitor *monitor, WebLocksManager *manager, const ch
         self->place = get_place(bucket);
     }
     return self;
-}
-
-const char *
-viewer_resource_get_name(ViewerResource *self)
-{
-    return self->name;
-}
-
-const char *
-viewer_resource_get_title(ViewerResource *self)
-{
-    return self->title;
-}
-
-const char *
-viewer_resource_get_place(ViewerResource *self)
-{
-    return self->place;
-}
-
-GListModel *
-viewer_resource_get_holders(ViewerResource *self)
-{
-    return G_LIST_MODEL(self->holders);
-}
-
-GListModel *
-viewer_resource_get_queue(ViewerResource *self)
-{
-    return G_LIST_MODEL(self->queue);
 }
 
 gboolean
@@ -196,30 +146,6 @@ viewer_entry_end(ViewerEntry *self)
         g_list_store_remove(get_list(self), position);
 }
 
-WebLocksLockInfo *
-viewer_entry_get_info(ViewerEntry *self)
-{
-    return self->info;
-}
-
-gboolean
-viewer_entry_get_held(ViewerEntry *self)
-{
-    return self->is_held;
-}
-
-ViewerResource *
-viewer_entry_get_resource(ViewerEntry *self)
-{
-    return self->resource;
-}
-
-ViewerApplication *
-viewer_entry_get_application(ViewerEntry *self)
-{
-    return self->application;
-}
-
 void
 viewer_entry_update_evidence(ViewerEntry *self)
 {
@@ -259,7 +185,7 @@ viewer_entry_matches(ViewerEntry *self, const char *words)
 
     return *words == '\0' || contains(self->resource->name, words) ||
            contains(self->resource->title, words) || contains(self->resource->place, words) ||
-           contains(viewer_application_get_name(self->application), words) ||
+           contains(self->application->name, words) ||
            contains(web_locks_lock_info_get_process(self->info), words) ||
            contains(web_locks_manager_get_bucket(self->resource->manager), words) ||
            g_str_equal(pid, words) || g_str_equal(who_pid, words);

@@ -23,17 +23,34 @@ G_DECLARE_FINAL_TYPE(ViewerResource, viewer_resource, VIEWER, RESOURCE, GObject)
 #define VIEWER_TYPE_ENTRY (viewer_entry_get_type())
 G_DECLARE_FINAL_TYPE(ViewerEntry, viewer_entry, VIEWER, ENTRY, GObject)
 
+/* Others only read the members of these. */
+
+struct _ViewerResource {
+    GObject parent_instance;
+    WebLocksMonitor *monitor;
+    WebLocksManager *manager;
+    char *name;
+    /* What the window calls it, and where that is: the lock name and the bucket, or the name and
+     * the folder of a document. */
+    char *title;
+    char *place;
+    /* Of ViewerEntry; the queue is in the order in which the requests will be granted. */
+    GListStore *holders;
+    GListStore *queue;
+};
+
+struct _ViewerEntry {
+    GObject parent_instance;
+    ViewerResource *resource;
+    ViewerApplication *application;
+    WebLocksLockInfo *info; /* the same in the entry of a request and that of its lock */
+    gboolean is_held;
+    guint64 serial; /* in the order of creation */
+};
+
 /* `monitor` is the one that the lock table follows. */
 ViewerResource *
 viewer_resource_new(WebLocksMonitor *monitor, WebLocksManager *manager, const char *name);
-const char *viewer_resource_get_name(ViewerResource *self);
-/* What the window calls it, and where that is: the lock name and the bucket, or the name and the
- * folder of a document. */
-const char *viewer_resource_get_title(ViewerResource *self);
-const char *viewer_resource_get_place(ViewerResource *self);
-/* Lists of ViewerEntry; the queue is in the order in which the requests will be granted. */
-GListModel *viewer_resource_get_holders(ViewerResource *self);
-GListModel *viewer_resource_get_queue(ViewerResource *self);
 gboolean viewer_resource_is_idle(ViewerResource *self);
 /* Removes all entries. Until then, they and the resource refer to each other. */
 void viewer_resource_clear(ViewerResource *self);
@@ -45,12 +62,6 @@ gboolean viewer_resource_equal(gconstpointer self, gconstpointer other);
 ViewerEntry *viewer_entry_new(ViewerResource *resource, WebLocksLockInfo *info);
 /* Removes it from there. */
 void viewer_entry_end(ViewerEntry *self);
-/* The entry of a request and that of its lock have the same one. */
-WebLocksLockInfo *viewer_entry_get_info(ViewerEntry *self);
-/* Whether this is a held lock. */
-gboolean viewer_entry_get_held(ViewerEntry *self);
-ViewerResource *viewer_entry_get_resource(ViewerEntry *self);
-ViewerApplication *viewer_entry_get_application(ViewerEntry *self);
 /* Looks now for evidence that the holder is stuck; nothing happens for a request. */
 void viewer_entry_update_evidence(ViewerEntry *self);
 /* A total order, by bucket and name, that stays the same for as long as both exist. */

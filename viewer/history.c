@@ -43,7 +43,7 @@ viewer_event_describe(ViewerEvent *self)
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    return g_strdup_printf(sentence, viewer_application_get_name(self->application),
+    return g_strdup_printf(sentence, self->application->name,
                            web_locks_lock_info_get_who_pid(self->info));
 #pragma GCC diagnostic pop
 }
@@ -93,9 +93,9 @@ viewer_history_add(ViewerHistory *self, ViewerEventKind kind, ViewerEntry *entry
     const guint n_events = g_list_model_get_n_items(G_LIST_MODEL(self->events));
 
     event->kind = kind;
-    event->info = g_object_ref(viewer_entry_get_info(entry));
-    event->resource = g_object_ref(viewer_entry_get_resource(entry));
-    event->application = g_object_ref(viewer_entry_get_application(entry));
+    event->info = g_object_ref(entry->info);
+    event->resource = g_object_ref(entry->resource);
+    event->application = g_object_ref(entry->application);
     event->time_us = g_get_real_time();
     g_list_store_insert(self->events, 0, event);
     if (n_events >= EVENTS_MAX)

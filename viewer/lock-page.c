@@ -60,9 +60,9 @@ show_group(AdwPreferencesGroup *group, GtkListBox *box, GListModel *list, const 
 static void
 show_groups(ViewerLockPage *self)
 {
-    show_group(self->holders_group, self->holders, viewer_resource_get_holders(self->resource),
+    show_group(self->holders_group, self->holders, G_LIST_MODEL(self->resource->holders),
                _("Nobody holds this lock."));
-    show_group(self->queue_group, self->queue, viewer_resource_get_queue(self->resource),
+    show_group(self->queue_group, self->queue, G_LIST_MODEL(self->resource->queue),
                _("Nobody waits for it."));
 }
 
@@ -75,8 +75,8 @@ viewer_lock_page_show_nothing(ViewerLockPage *self)
     gtk_list_box_bind_model(self->holders, NULL, NULL, NULL, NULL);
     gtk_list_box_bind_model(self->queue, NULL, NULL, NULL, NULL);
     gtk_list_box_bind_model(self->history, NULL, NULL, NULL, NULL);
-    g_signal_handlers_disconnect_by_data(viewer_resource_get_holders(self->resource), self);
-    g_signal_handlers_disconnect_by_data(viewer_resource_get_queue(self->resource), self);
+    g_signal_handlers_disconnect_by_data(G_LIST_MODEL(self->resource->holders), self);
+    g_signal_handlers_disconnect_by_data(G_LIST_MODEL(self->resource->queue), self);
     viewer_lock_table_unpin(self->table);
     g_clear_object(&self->resource);
     g_clear_object(&self->table);
@@ -90,24 +90,24 @@ viewer_lock_page_show(ViewerLockPage *self,
 {
     g_autoptr(GListModel) events =
         viewer_history_of(viewer_lock_table_get_history(table), resource);
-    g_autoptr(GtkSliceListModel) queue = gtk_slice_list_model_new(
-        g_object_ref(viewer_resource_get_queue(resource)), 0, WAITERS_SHOWN);
+    g_autoptr(GtkSliceListModel) queue =
+        gtk_slice_list_model_new(g_object_ref(G_LIST_MODEL(resource->queue)), 0, WAITERS_SHOWN);
 
     viewer_lock_page_show_nothing(self);
     self->resource = g_object_ref(resource);
     self->table = g_object_ref(table);
     self->bus_type = bus_type;
     viewer_lock_table_pin(table, resource);
-    gtk_label_set_text(self->title, viewer_resource_get_title(resource));
-    gtk_widget_set_tooltip_text(GTK_WIDGET(self->title), viewer_resource_get_name(resource));
-    gtk_label_set_text(self->place, viewer_resource_get_place(resource));
-    gtk_list_box_bind_model(self->holders, viewer_resource_get_holders(resource), create_entry_row,
-                            self, NULL);
+    gtk_label_set_text(self->title, resource->title);
+    gtk_widget_set_tooltip_text(GTK_WIDGET(self->title), resource->name);
+    gtk_label_set_text(self->place, resource->place);
+    gtk_list_box_bind_model(self->holders, G_LIST_MODEL(resource->holders), create_entry_row, self,
+                            NULL);
     gtk_list_box_bind_model(self->queue, G_LIST_MODEL(queue), create_entry_row, self, NULL);
     gtk_list_box_bind_model(self->history, events, create_event_row, self, NULL);
-    g_signal_connect_swapped(viewer_resource_get_holders(resource), "items-changed",
+    g_signal_connect_swapped(G_LIST_MODEL(resource->holders), "items-changed",
                              G_CALLBACK(show_groups), self);
-    g_signal_connect_swapped(viewer_resource_get_queue(resource), "items-changed",
+    g_signal_connect_swapped(G_LIST_MODEL(resource->queue), "items-changed",
                              G_CALLBACK(show_groups), self);
     g_object_bind_property(events, "n-items", self->history_group, "visible",
                            G_BINDING_SYNC_CREATE);

@@ -54,9 +54,8 @@ add_entry(ViewerLockTable *self, WebLocksLockInfo *info)
     }
     entry = viewer_entry_new(known, info);
     if (self->is_filled)
-        viewer_history_add(
-            self->history,
-            viewer_entry_get_held(entry) ? VIEWER_EVENT_GRANTED : VIEWER_EVENT_WAITING, entry);
+        viewer_history_add(self->history,
+                           entry->is_held ? VIEWER_EVENT_GRANTED : VIEWER_EVENT_WAITING, entry);
     return entry;
 }
 
@@ -64,14 +63,13 @@ add_entry(ViewerLockTable *self, WebLocksLockInfo *info)
 static void
 end_entry(ViewerLockTable *self, ViewerEntry *entry)
 {
-    if (viewer_entry_get_held(entry))
+    if (entry->is_held)
         viewer_history_add(self->history, VIEWER_EVENT_RELEASED, entry);
-    else if (!web_locks_lock_info_get_held(viewer_entry_get_info(entry)))
+    else if (!web_locks_lock_info_get_held(entry->info))
         viewer_history_add(self->history, VIEWER_EVENT_GONE, entry);
     viewer_entry_end(entry);
-    if (viewer_resource_is_idle(viewer_entry_get_resource(entry)) &&
-        viewer_entry_get_resource(entry) != self->pinned)
-        g_hash_table_remove(self->resources, viewer_entry_get_resource(entry));
+    if (viewer_resource_is_idle(entry->resource) && entry->resource != self->pinned)
+        g_hash_table_remove(self->resources, entry->resource);
 }
 
 /* ---- following the monitor */

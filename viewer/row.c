@@ -92,9 +92,9 @@ show_application(ViewerRow *self)
     g_autofree char *count =
         g_strdup_printf(g_dngettext(NULL, "%u lock or request", "%u locks and requests", n), n);
 
-    gtk_image_set_from_gicon(self->icon, viewer_application_get_icon(application));
-    set_text(self->title, viewer_application_get_name(application));
-    set_text(self->subtitle, viewer_application_get_detail(application));
+    gtk_image_set_from_gicon(self->icon, application->icon);
+    set_text(self->title, application->name);
+    set_text(self->subtitle, application->detail);
     gtk_widget_set_tooltip_text(GTK_WIDGET(self), NULL);
     set_text(self->state, count);
     set_text(self->age, "");
@@ -105,8 +105,8 @@ show_application(ViewerRow *self)
 static char *
 build_subtitle(ViewerEntry *entry)
 {
-    const char *place = viewer_resource_get_place(viewer_entry_get_resource(entry));
-    const char *why = web_locks_lock_info_get_why(viewer_entry_get_info(entry));
+    const char *place = entry->resource->place;
+    const char *why = web_locks_lock_info_get_why(entry->info);
 
     return *why != '\0' ? g_strjoin(" · ", why, place, NULL) : g_strdup(place);
 }
@@ -115,11 +115,11 @@ build_subtitle(ViewerEntry *entry)
 static void
 show_waiter(ViewerRow *self, ViewerEntry *entry)
 {
-    WebLocksLockInfo *info = viewer_entry_get_info(entry);
+    WebLocksLockInfo *info = entry->info;
     g_autofree char *title =
         /* Translators: the position in a queue, and the name of an application. */
         g_strdup_printf(_("%u. %s"), web_locks_lock_info_get_position(info),
-                        viewer_application_get_name(viewer_entry_get_application(entry)));
+                        entry->application->name);
 
     set_text(self->title, title);
     set_text(self->subtitle, web_locks_lock_info_get_why(info));
@@ -128,7 +128,7 @@ show_waiter(ViewerRow *self, ViewerEntry *entry)
 static void
 show_age(ViewerRow *self)
 {
-    g_autofree char *age = viewer_describe_age(viewer_entry_get_info(VIEWER_ENTRY(self->item)));
+    g_autofree char *age = viewer_describe_age(VIEWER_ENTRY(self->item)->info);
 
     gtk_label_set_text(self->age, age);
 }
@@ -137,11 +137,10 @@ static void
 show_entry(ViewerRow *self)
 {
     ViewerEntry *entry = VIEWER_ENTRY(self->item);
-    WebLocksLockInfo *info = viewer_entry_get_info(entry);
+    WebLocksLockInfo *info = entry->info;
     g_autofree char *state = viewer_describe_state(info);
 
-    gtk_widget_set_tooltip_text(GTK_WIDGET(self),
-                                viewer_resource_get_name(viewer_entry_get_resource(entry)));
+    gtk_widget_set_tooltip_text(GTK_WIDGET(self), entry->resource->name);
     gtk_image_set_from_icon_name(self->icon, web_locks_lock_info_get_held(info)
                                                  ? "changes-prevent-symbolic"
                                                  : "content-loading-symbolic");
@@ -150,7 +149,7 @@ show_entry(ViewerRow *self)
     } else {
         g_autofree char *subtitle = build_subtitle(entry);
 
-        set_text(self->title, viewer_resource_get_title(viewer_entry_get_resource(entry)));
+        set_text(self->title, entry->resource->title);
         set_text(self->subtitle, subtitle);
     }
     set_text(self->state, state);
@@ -192,7 +191,7 @@ set_application(ViewerRow *self)
 {
     g_signal_connect_swapped(self->row, "notify::expanded", G_CALLBACK(show_arrow), self);
     show_arrow(self);
-    self->followed = viewer_application_get_entries(VIEWER_APPLICATION(self->item));
+    self->followed = VIEWER_APPLICATION(self->item)->entries;
     g_signal_connect_swapped(self->followed, "items-changed", G_CALLBACK(show_application), self);
     gtk_widget_add_css_class(GTK_WIDGET(self->title), "heading");
     show_application(self);
@@ -201,7 +200,7 @@ set_application(ViewerRow *self)
 static void
 set_entry(ViewerRow *self)
 {
-    self->followed = viewer_entry_get_info(VIEWER_ENTRY(self->item));
+    self->followed = VIEWER_ENTRY(self->item)->info;
     g_signal_connect_swapped(self->followed, "notify", G_CALLBACK(show_entry), self);
     g_signal_connect_swapped(self->item, "evidence-changed", G_CALLBACK(show_entry), self);
     gtk_accessible_reset_state(get_item_widget(self), GTK_ACCESSIBLE_STATE_EXPANDED);

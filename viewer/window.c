@@ -46,8 +46,7 @@ on_transition(ViewerWindow *self)
 static void
 on_opened(ViewerWindow *self, ViewerResource *resource, ViewerLockTable *table, ViewerBusPage *page)
 {
-    viewer_lock_page_show(self->lock_page, resource, table,
-                          viewer_bus_get_bus_type(viewer_bus_page_get_bus(page)));
+    viewer_lock_page_show(self->lock_page, resource, table, viewer_bus_page_get_bus(page)->type);
     adw_leaflet_navigate(self->leaflet, ADW_NAVIGATION_DIRECTION_FORWARD);
 }
 
@@ -57,7 +56,7 @@ on_bus_changed(ViewerWindow *self, ViewerBus *bus)
 {
     AdwViewStackPage *page =
         adw_view_stack_get_page(self->stack, GTK_WIDGET(self->pages[N_BUSES - 1]));
-    const ViewerBusState state = viewer_bus_get_state(bus);
+    const ViewerBusState state = bus->state;
 
     if (state == VIEWER_BUS_READY)
         adw_view_stack_page_set_visible(page, TRUE);

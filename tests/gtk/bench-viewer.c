@@ -124,10 +124,7 @@ on_items_changed(GListModel *rows, guint position, guint removed, guint added)
     for (guint i = 0; i < added; i++) {
         g_autoptr(GtkTreeListRow) row = g_list_model_get_item(rows, position + i);
         g_autoptr(GObject) item = gtk_tree_list_row_get_item(row);
-        const char *name =
-            VIEWER_IS_ENTRY(item)
-                ? viewer_resource_get_name(viewer_entry_get_resource(VIEWER_ENTRY(item)))
-                : "";
+        const char *name = VIEWER_IS_ENTRY(item) ? VIEWER_ENTRY(item)->resource->name : "";
 
         if (g_str_has_prefix(name, "change-")) {
             const gint64 us = g_ascii_strtoll(name + strlen("change-"), NULL, 10);

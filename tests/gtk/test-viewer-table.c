@@ -34,9 +34,10 @@ test_table_is_freed(void)
     table = viewer_lock_table_new(monitor);
     list = viewer_application_list_new(viewer_lock_table_get_held(table));
     entry = g_list_model_get_item(viewer_lock_table_get_held(table), 0);
-    resource = viewer_entry_get_resource(entry);
-    application = viewer_entry_get_application(entry);
-    g_assert_cmpuint(g_list_model_get_n_items(viewer_resource_get_queue(resource)), ==, 1);
+    resource = VIEWER_ENTRY(entry)->resource;
+    application = VIEWER_ENTRY(entry)->application;
+    g_assert_cmpuint(g_list_model_get_n_items(G_LIST_MODEL(VIEWER_RESOURCE(resource)->queue)), ==,
+                     1);
     g_object_add_weak_pointer(entry, &entry);
     g_object_add_weak_pointer(resource, &resource);
     g_object_add_weak_pointer(application, &application);
@@ -91,18 +92,17 @@ test_queue(void)
     test_wait(are_two_pending, monitor);
     table = viewer_lock_table_new(monitor);
     holder = g_list_model_get_item(viewer_lock_table_get_held(table), 0);
-    queue = viewer_resource_get_queue(viewer_entry_get_resource(holder));
+    queue = G_LIST_MODEL(holder->resource->queue);
     last = g_list_model_get_item(queue, 1);
-    g_assert_cmpuint(web_locks_lock_info_get_position(viewer_entry_get_info(last)), ==, 2);
-    g_signal_connect(viewer_entry_get_info(last), "notify::position", G_CALLBACK(on_notify),
-                     &n_changes);
+    g_assert_cmpuint(web_locks_lock_info_get_position(last->info), ==, 2);
+    g_signal_connect(last->info, "notify::position", G_CALLBACK(on_notify), &n_changes);
     g_cancellable_cancel(cancellable);
     answer_expect_error(&aborted, G_IO_ERROR, G_IO_ERROR_CANCELLED);
     test_wait(is_one_pending, monitor);
     left = g_list_model_get_item(queue, 0);
     g_assert_true(left == last);
     g_assert_cmpuint(g_list_model_get_n_items(queue), ==, 1);
-    g_assert_cmpuint(web_locks_lock_info_get_position(viewer_entry_get_info(last)), ==, 1);
+    g_assert_cmpuint(web_locks_lock_info_get_position(last->info), ==, 1);
     g_assert_cmpuint(n_changes, ==, 1);
     test_release(lock);
     g_clear_object(&lock);
