@@ -31,15 +31,22 @@ def read(path):
         return file.read()
 
 
+def declarations(path):
+    """The names that a file declares, with those of the files that it exports again."""
+    text = read(path)
+    names = set(re.findall(r'^export (?:class|const|function) (\w+)', text, re.MULTILINE))
+    for other in re.findall(r"^export \* from '(.+)\.js';$", text, re.MULTILINE):
+        names |= declarations(os.path.join(os.path.dirname(path), f'{other}.d.ts'))
+    return names
+
+
 class Types(unittest.TestCase):
     def test_the_exports(self):
         listed = re.findall(r'export (?:const )?\{([^}]+)\}', read(MODULE))
         exported = {name.strip() for names in listed for name in names.split(',')}
         exported |= set(re.findall(r'^export (?:class|const|function) (\w+)', read(MODULE),
                                    re.MULTILINE))
-        declared = set(re.findall(r'^export (?:class|const|function) (\w+)', read(DECLARATIONS),
-                                  re.MULTILINE))
-        self.assertEqual(declared, exported)
+        self.assertEqual(declarations(DECLARATIONS), exported)
 
     def test_uses(self):
         compiler = os.path.join(environment('WEBLOCKS_NODE_MODULES'), 'typescript', 'bin', 'tsc')
