@@ -113,13 +113,14 @@ function modeName(mode) {
     return mode === WebLocks.Mode.SHARED ? 'shared' : 'exclusive';
 }
 
-function libraryOptions({mode, ifAvailable, steal, timeout, why, slots}) {
+function libraryOptions({mode, ifAvailable, steal, timeout, why, command, slots}) {
     return new WebLocks.Options({
         mode: mode === 'shared' ? WebLocks.Mode.SHARED : WebLocks.Mode.EXCLUSIVE,
         ifAvailable: ifAvailable ?? false,
         steal: steal ?? false,
         timeout: timeout ?? 0,
         why: why ?? '',
+        command: command ?? '',
         slots: slots ?? 1,
     });
 }

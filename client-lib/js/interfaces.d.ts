@@ -22,6 +22,8 @@ export interface LockOptions {
     timeout?: number;
     /** Shown to people who look at who holds the lock. Not in the standard. */
     why?: string;
+    /** What the lock is for, if that is another process, as in `rsync (pid 123)`; shown in its place. Not in the standard. */
+    command?: string;
     /** A counting lock: how many exclusive locks with this number can be held at the same time. Not in the standard. */
     slots?: number;
 }

@@ -7,7 +7,7 @@
 // D-Bus. A backend has two methods:
 //
 // request(name, options, isCancelled) makes a request; `options` has mode, ifAvailable, steal, timeout,
-//   why and slots, if they were given. If it is cancelled already, it is only checked. Returns
+//   why, command and slots, if they were given. If it is cancelled already, it is only checked. Returns
 //   {granted, cancel()}. The promise `granted` has the platform's lock, or null if it was not available.
 //   It is rejected with CANCELLED after cancel(), or with an exception (newException()).
 // query() returns a promise for {held, pending}, lists of {name, mode, clientId}.
@@ -51,6 +51,7 @@ const LOCK_OPTIONS = {
     signal: toAbortSignal,
     steal: Boolean,
     // Not of the standard.
+    command: value => toDBusText(toDOMString(value, 'The option command')),
     slots: value => toInteger(value, 0xffffffff, 'The option slots'),
     timeout: value => toInteger(value, 0xffffffff, 'The timeout'),
     why: value => toDBusText(toDOMString(value, 'The option why')),

@@ -162,7 +162,7 @@ class Backend {
                 reject,
             });
             append(() => addon.request(number, this.#bucket, name, flagsOf(options, isCancelled),
-                options.timeout ?? 0, options.why, options.slots ?? 1));
+                options.timeout ?? 0, options.why, options.slots ?? 1, options.command));
         });
         return {granted, cancel: () => append(() => addon.cancel(number))};
     }

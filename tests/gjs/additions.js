@@ -87,6 +87,15 @@ test('lock.lost of a lock whose agent was closed', async t => {
     assert.equal((await assert.rejects(pending.done, 'AbortError')).cause.code, 'closed');
 });
 
+test('command is shown in place of the process', async t => {
+    const name = t.name();
+    await t.hold(locks, name, {command: 'rsync (pid 123)'});
+    const info = (await inspect(name)).held.get_item(0);
+    assert.equal([info.who, info.whoPid], ['rsync', 123]);
+    await assert.rejects(locks.request(name, {command: Symbol('s')}, unused), 'TypeError');
+    await assert.rejects(locks.request(name, {command: 'x'.repeat(257)}, unused), 'QuotaExceededError');
+});
+
 test('slots are shown', async t => {
     const name = t.name();
     await t.hold(locks, name, {slots: 2});

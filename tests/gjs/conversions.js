@@ -63,9 +63,10 @@ test('options are read once, in alphabetical order, and before the callback', as
         },
     });
     await assert.rejects(locks.request(t.name(), options, 'no function'), 'TypeError');
-    assert.equal(order.filter(member => !['slots', 'timeout', 'why'].includes(member)),
+    assert.equal(order.filter(member => !['command', 'slots', 'timeout', 'why'].includes(member)),
         ['ifAvailable', 'mode', 'signal', 'steal']);
-    assert.equal(order.length, 7, 'reads');
+    assert.equal(order, [...order].sort(), 'order');
+    assert.equal(order.length, 8, 'reads');
 });
 
 test('an exception of an option\'s getter is the reason', async t => {

@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A name is one lock in all languages: on D-Bus, in C (the command), Python, GJS and Node.js.
+"""A name is one lock in all languages: on D-Bus, in C (the command), Python, GJS and Node.js. And people see
+the options `why` and `command` of scripts.
 
 Names of JavaScript that D-Bus can't carry are escaped, and what looks like that escape elsewhere is such a
 name in JavaScript: see docs/contract.md."""
@@ -106,11 +107,11 @@ class ScriptParty:
     def write(self, **message):
         print(json.dumps(message), file=self.process.stdin, flush=True)
 
-    def try_to_hold(self, name):
+    def try_to_hold(self, name, **options):
         self.count += 1
         number = self.count
-        self.write(do='request', id=number, name=in_javascript(name), options={'ifAvailable': True},
-                   bucket=None)
+        self.write(do='request', id=number, name=in_javascript(name),
+                   options={'ifAvailable': True, **options}, bucket=None)
         granted = self.read()['granted']
 
         def release():
@@ -137,15 +138,27 @@ def on_dbus(name):
 
 
 class Names(BusTestCase):
-    def test_a_name_is_one_lock_in_all_languages(self):
-        parties = [BusParty(self), PythonParty(self)]
+    def script_parties(self):
+        parties = []
         if shutil.which('gjs'):
             parties.append(ScriptParty(self, 'gjs', '-m'))
         if os.path.isdir(os.environ.get('WEBLOCKS_NODE_PACKAGE', '')) and shutil.which('node'):
             loader = os.path.join(os.path.dirname(HERE), 'node', 'loader.mjs')
             parties.append(ScriptParty(self, 'node', '--no-warnings',
                                        f'--experimental-loader=file://{loader}'))
-        self.assertGreater(len(parties), 2, 'no JavaScript')
+        self.assertGreater(len(parties), 0, 'no JavaScript')
+        return parties
+
+    def test_what_people_see_of_a_lock_of_a_script(self):
+        manager = PythonParty(self).manager
+        for party in self.script_parties():
+            release = party.try_to_hold('plain', why='to copy', command='rsync (pid 123)')
+            info = manager.inspect_sync('plain', None).get_held().get_item(0)
+            self.assertEqual((info.get_who(), info.get_who_pid(), info.get_why()), ('rsync', 123, 'to copy'))
+            release()
+
+    def test_a_name_is_one_lock_in_all_languages(self):
+        parties = [BusParty(self), PythonParty(self), *self.script_parties()]
         command = CommandParty(self)
         for name in NAMES:
             for holder in parties:

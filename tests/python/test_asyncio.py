@@ -88,6 +88,14 @@ class Calls(AsyncTestCase):
             snapshot = await self.manager.query()
             self.assertEqual(sorted(info.name for info in snapshot.held), ['a', 'b', 'c'])
             self.assertEqual((await self.manager.inspect('b')).held[0].why, 'to see')
+            other, = await self.manager.request_many(['d'], command='rsync (pid 12)')
+            self.assertEqual((await self.manager.inspect('d')).held[0].who, 'rsync')
+            other.release()
+            async with self.manager.lock('d', command='tar (pid 34)'):
+                self.assertEqual((await self.manager.inspect('d')).held[0].who_pid, 34)
+            other = await self.manager.request('d', command='cp (pid 56)')
+            self.assertEqual((await self.manager.inspect('d')).held[0].who_pid, 56)
+            await other.release_and_wait()
             self.assertEqual(len((await self.manager.inspect()).held), 3)
             self.assertEqual([each.get_bucket() for each in await self.agent.list_observable()],
                              [self.bucket])

@@ -383,17 +383,19 @@ get_string(napi_env env, napi_value value, char buffer[STRING_BYTES_MAX])
                : NULL;
 }
 
-/* request(number, bucket, name, flags, timeout, why, slots) */
+/* request(number, bucket, name, flags, timeout, why, slots, command) */
 static napi_value
 request(napi_env env, napi_callback_info info)
 {
-    napi_value values[7];
+    napi_value values[8];
     Module *self = get_arguments(env, info, values, G_N_ELEMENTS(values));
     const gint64 flags = get_number(env, values[3]);
     const guint timeout_ms = (guint)get_number(env, values[4]);
     const gint64 slots = get_number(env, values[6]);
     char bucket[STRING_BYTES_MAX], name[STRING_BYTES_MAX], why[STRING_BYTES_MAX];
+    char command[STRING_BYTES_MAX];
     const char *why_or_null = get_string(env, values[5], why);
+    const char *command_or_null = get_string(env, values[7], command);
     g_autoptr(WebLocksOptions) options = NULL;
     Request *request = g_new0(Request, 1);
 
@@ -404,7 +406,7 @@ request(napi_env env, napi_callback_info info)
     if (flags & FLAG_IS_CANCELLED)
         g_cancellable_cancel(request->cancellable);
     if ((flags & (FLAG_SHARED | FLAG_IF_AVAILABLE | FLAG_STEAL)) || timeout_ms > 0 || why_or_null ||
-        slots != 1) {
+        slots != 1 || command_or_null) {
         options = web_locks_options_new();
         web_locks_options_set_mode(options, flags & FLAG_SHARED ? WEB_LOCKS_MODE_SHARED
                                                                 : WEB_LOCKS_MODE_EXCLUSIVE);
@@ -412,6 +414,7 @@ request(napi_env env, napi_callback_info info)
         web_locks_options_set_steal(options, (flags & FLAG_STEAL) != 0);
         web_locks_options_set_timeout(options, timeout_ms);
         web_locks_options_set_why(options, why_or_null != NULL ? why : "");
+        web_locks_options_set_command(options, command_or_null != NULL ? command : "");
         web_locks_options_set_slots(options, (guint)slots);
     }
     g_hash_table_insert(self->requests, &request->number, request);

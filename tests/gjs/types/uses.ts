@@ -20,7 +20,7 @@ await locks.request('name', {signal: controller.signal}, lock => lock.name).catc
     (error: unknown) => error instanceof DOMException && error.name === 'AbortError');
 const either = AbortSignal.any([controller.signal, AbortSignal.timeout(length)]);
 await locks.request('name', {signal: either}, () => either.dispatchEvent({type: 'abort'}));
-await locks.request('name', {slots: 2}, async lock => lock.downgrade());
+await locks.request('name', {slots: 2, command: 'rsync (pid 123)'}, async lock => lock.downgrade());
 
 const snapshot: LockManagerSnapshot = await locks.query();
 const clientIds: string[] = snapshot.held.concat(snapshot.pending).map(info => info.clientId);

@@ -50,9 +50,9 @@ def milliseconds(timeout):
     return max(1, math.ceil(min(timeout * 1000, TIMEOUT_MS_MAX)))
 
 
-def options_from(mode, timeout, why, steal, if_available, slots):
+def options_from(mode, timeout, why, steal, if_available, slots, command):
     return WebLocks.Options(mode=mode_from(mode), timeout=milliseconds(timeout), why=why,
-                            steal=steal, if_available=if_available, slots=slots)
+                            steal=steal, if_available=if_available, slots=slots, command=command)
 
 
 # ---- results after a cancellation
@@ -269,22 +269,22 @@ class Manager(WebLocks.Manager):
         return f'<WebLocks.Manager of bucket {self.bucket!r}>'
 
     def lock(self, name, *, mode='exclusive', timeout=None, why=None, steal=False,
-             if_available=False, slots=1, cancellable=None):
+             if_available=False, slots=1, command=None, cancellable=None):
         """For `with` and `async with`; yields the Lock, or None if it was not available."""
-        options = options_from(mode, timeout, why, steal, if_available, slots)
+        options = options_from(mode, timeout, why, steal, if_available, slots, command)
         return LockScope(self, name, options, cancellable)
 
     async def request(self, name, *, mode='exclusive', timeout=None, why=None, steal=False,
-                      if_available=False, slots=1, cancellable=None):
+                      if_available=False, slots=1, command=None, cancellable=None):
         """Returns the Lock, or None if it was not available. The caller has to release it."""
-        options = options_from(mode, timeout, why, steal, if_available, slots)
+        options = options_from(mode, timeout, why, steal, if_available, slots, command)
         return await request_on_asyncio(self, name, options, cancellable)
 
     async def request_many(self, names, *, mode='exclusive', timeout=None, why=None, steal=False,
-                           if_available=False, slots=1, cancellable=None):
+                           if_available=False, slots=1, command=None, cancellable=None):
         """Returns a list of Locks sorted by name, or None if one was not available."""
         names = list(names)
-        options = options_from(mode, timeout, why, steal, if_available, slots)
+        options = options_from(mode, timeout, why, steal, if_available, slots, command)
         locks = await on_asyncio(functools.partial(self.request_many_async, names, options),
                                  self.request_many_finish, cancellable=cancellable,
                                  undo=release_locks, undo_with=self)
