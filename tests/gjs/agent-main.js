@@ -17,7 +17,7 @@ function write(message) {
 
 function writeResult(id, promise) {
     promise.then(value => write({id, value: value ?? null}),
-        error => write({id, reason: [error.name, error.message]}));
+        error => write({id, reason: [error.name, error.message, error.cause?.code]}));
 }
 
 const COMMANDS = {

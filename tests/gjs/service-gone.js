@@ -4,9 +4,10 @@
 // Without the service, and when it ends and returns. This file runs on a bus without a service, and
 // starts and kills its own.
 
+import {AgentProcess} from './agent-process.js';
 import {DOMException, locks} from '../../client-lib/gjs/weblocks.js';
 import {getenv, readText, startProcess} from './host.js';
-import {assert, deferred, isSettled, run, test, waitFor} from './testing.js';
+import {assert, deferred, inTime, isSettled, run, test, waitFor} from './testing.js';
 
 const DAEMON = getenv('WEBLOCKSD');
 const [SIGCONT, SIGSTOP] = [18, 19];
@@ -48,8 +49,9 @@ test('without a service requests and queries are refused', async t => {
         }), 'NetworkError');
         assert.instance(error, DOMException);
         assert.notEqual(error.message, '');
+        assert.equal(error.cause.code, 'unavailable');
     }
-    await assert.rejects(locks.query(), 'NetworkError');
+    assert.equal((await assert.rejects(locks.query(), 'NetworkError')).cause.code, 'unavailable');
 }, options);
 
 test('a service that is killed and started again is only a pause', async t => {
@@ -121,6 +123,40 @@ test('a service that is killed before it has released the lock', async t => {
     assert.equal(await done, 'result');
     await assert.rejectsWith(failed, reason);
     assert.equal(await locks.query(), {held: [], pending: []});
+}, options);
+
+test('a bus that ends: locks are lost, requests fail, and later ones are refused', async t => {
+    const quiet = (...argv) => startProcess(['sh', '-c', 'exec "$0" "$@" 2>/dev/null', ...argv]);
+    const bus = quiet('dbus-daemon', '--session', '--nofork', '--print-address');
+    const endBus = async () => {
+        bus.kill();
+        await bus.wait();
+    };
+    t.cleanup(endBus);
+    let address;
+    for await (const line of bus.lines) {
+        address = line;
+        break;
+    }
+    const service = quiet(DAEMON, `--address=${address}`);
+    t.cleanup(async () => {
+        service.kill();
+        await service.wait();
+    });
+    const hasOwner = ['dbus-send', `--bus=${address}`, '--print-reply', '--dest=org.freedesktop.DBus', '/',
+        'org.freedesktop.DBus.GetNameOwner', 'string:org.w3.WebLocks'];
+    await waitFor(async () => await quiet(...hasOwner).wait() === 0, 'service on the other bus');
+    const agent = await AgentProcess.start(t, address);
+    const name = t.name();
+    const held = await agent.hold(name);
+    const pending = agent.request(name);
+    await agent.query();
+    await endBus();
+    const codes = [held, pending, agent.request(t.name())].map(async ({done}) => {
+        const error = await assert.rejects(inTime(done, 'the rejection'), 'NetworkError');
+        return error.cause.code;
+    });
+    assert.equal(await Promise.all(codes), ['lost', 'unavailable', 'unavailable']);
 }, options);
 
 await run();
