@@ -4,13 +4,15 @@
 // The backends of lib/lock-manager.js in Node.js: the library by the addon (src/addon.c).
 //
 // Each operation has a number; a lock has that of its request. What a program asks for in one turn of the
-// event loop is passed to the addon at the end of the turn, and goes to the service in one packet.
+// event loop is passed to the addon at the end of the turn, and goes to the service in one packet. The answer
+// is often there in the next turn, and is taken then.
 
 'use strict';
 
 const fs = require('node:fs');
 const path = require('node:path');
 const process = require('node:process');
+const {setImmediate} = require('node:timers');
 
 const {CANCELLED, newException} = require('./lib/dom-exception.js');
 
@@ -68,6 +70,7 @@ function want(number, _code, isWanted) {
 // ---- what is passed to the addon
 
 let operations = [];
+let isLooking = false;
 
 function runAll(batch) {
     for (const operation of batch)
@@ -78,6 +81,18 @@ function flush() {
     const batch = operations;
     operations = [];
     addon.run(() => runAll(batch), batch.length > 1);
+    lookSoon(!isLooking);
+}
+
+function lookSoon(isWanted) {
+    isLooking ||= isWanted;
+    if (isWanted)
+        setImmediate(look);
+}
+
+function look() {
+    isLooking = false;
+    lookSoon(addon.look());
 }
 
 function append(operation) {

@@ -86,6 +86,33 @@ test('an unhandled rejection ends the process as Node.js does it', async t => {
     await locks.request(name, () => {});
 });
 
+test('exceptions of listeners are uncaught ones, and the others are called', async t => {
+    const [left, right] = [t.name(), t.name()];
+    const script = startScript(t, `
+        process.on('uncaughtException', error => console.log(error.message));
+        for (const name of ['${left}', '${right}']) {
+            locks.request(name, lock => {
+                lock.onwanted = () => { throw new Error('wanted: ' + name); };
+                console.log('held: ' + name);
+                return ${FOR_EVER};
+            });
+        }
+        setInterval(() => {}, 60000);`);
+    await script.printed(`held: ${right}`);
+    const waiting = [left, right].map(name => locks.request(name, () => {}));
+    await script.printed(`wanted: ${left}`);
+    await script.printed(`wanted: ${right}`);
+    script.child.kill();
+    await Promise.all(waiting);
+});
+
+test('timers run while locks are requested one after the other', async t => {
+    let isOver = false;
+    setTimeout(() => (isOver = true), 20);
+    while (!isOver)
+        await locks.request(t.name(), () => {});
+});
+
 test('a holder that is killed frees its lock', async t => {
     const name = t.name();
     const script = startScript(t, `locks.request('${name}', () => (console.log('held'), ${FOR_EVER}));

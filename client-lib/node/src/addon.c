@@ -14,6 +14,7 @@
  * A process stays alive while operations are pending. What it holds does not keep it alive. */
 
 #include <node_api.h>
+#include <sched.h>
 #include <string.h>
 #include <weblocks/weblocks.h>
 
@@ -134,17 +135,21 @@ get_code(const GError *error)
 
 /* ---- results */
 
-/* Fails only while the environment ends. */
+/* An exception of the function, such as that of a listener, is an uncaught one: what called this
+ * goes on. Otherwise this fails only while the environment ends. */
 static void
 call(Module *self, napi_ref function_ref, gint64 number, const char *code, napi_value value)
 {
-    napi_value function = NULL, receiver = NULL;
+    napi_value function = NULL, receiver = NULL, exception = NULL;
     napi_value arguments[] = {new_number(self, (double)number),
                               code != NULL ? new_string(self, code) : new_null(self), value};
 
     napi_get_reference_value(self->env, function_ref, &function);
     napi_get_undefined(self->env, &receiver);
-    napi_call_function(self->env, receiver, function, G_N_ELEMENTS(arguments), arguments, NULL);
+    if (napi_call_function(self->env, receiver, function, G_N_ELEMENTS(arguments), arguments,
+                           NULL) == napi_pending_exception &&
+        napi_get_and_clear_last_exception(self->env, &exception) == napi_ok)
+        napi_fatal_exception(self->env, exception);
 }
 
 static void
@@ -500,7 +505,7 @@ call_batch(gpointer data)
 }
 
 /* run(function, isBatch): calls the function, which calls the functions above, and sends what they
- * append: if it is a batch, together. */
+ * append: if it is a batch, together. look() has to follow. */
 static napi_value
 run(napi_env env, napi_callback_info info)
 {
@@ -516,8 +521,27 @@ run(napi_env env, napi_callback_info info)
     else
         call_batch(&batch);
     g_main_context_pop_thread_default(loop_get_context(self->loop));
-    loop_update(self->loop);
+    loop_pause(self->loop);
     return NULL;
+}
+
+/* look(): calls with the results that are there. Returns whether there were any: then look() has to
+ * follow again, and otherwise the thread waits for more. To wake up this thread by another one
+ * takes longer than the service needs for an answer; it gets the processor first, if there is only
+ * one. */
+static napi_value
+look(napi_env env, napi_callback_info info)
+{
+    Module *self = get_arguments(env, info, NULL, 0);
+    napi_value value = NULL;
+    gboolean has_run;
+
+    sched_yield();
+    has_run = loop_run(self->loop);
+    if (!has_run)
+        loop_wait(self->loop);
+    napi_get_boolean(env, has_run, &value);
+    return value;
 }
 
 /* ---- life */
@@ -533,8 +557,12 @@ wake(gpointer data)
 static void
 on_wake(napi_env env, napi_value function, void *context, void *data)
 {
-    if (env != NULL)
-        loop_run(((Module *)context)->loop);
+    Module *self = context;
+
+    if (env == NULL)
+        return;
+    loop_run(self->loop);
+    loop_wait(self->loop);
 }
 
 /* The agent ends, and with it all that it holds and waits for. Nothing may be called in JavaScript.
@@ -564,8 +592,9 @@ module_free(void *data)
 
 static const napi_property_descriptor functions[] = {
     {.utf8name = "cancel", .method = cancel},   {.utf8name = "downgrade", .method = downgrade},
-    {.utf8name = "query", .method = query},     {.utf8name = "release", .method = release},
-    {.utf8name = "request", .method = request}, {.utf8name = "run", .method = run},
+    {.utf8name = "look", .method = look},       {.utf8name = "query", .method = query},
+    {.utf8name = "release", .method = release}, {.utf8name = "request", .method = request},
+    {.utf8name = "run", .method = run},
 };
 
 /* start(result, lost, wanted): begins an agent, and returns its functions. The hook runs before the

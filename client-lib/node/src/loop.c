@@ -18,12 +18,14 @@ struct Loop {
     GMainContext *context;
     GArray *fds;         /* of GPollFD: those of the context, as of the last query */
     GArray *watched;     /* of GPollFD: those in events_fd */
+    int timeout_ms;      /* of the context, as of the last query; -1: none */
     gint64 timer_due_us; /* monotonic; G_MAXINT64: stopped */
+    gboolean is_waiting; /* until the thread has called `ready` */
 
     int timer_fd;
     int events_fd; /* epoll: the context's descriptors and timer_fd */
     int end_fd;    /* eventfd */
-    int wait_fd;   /* epoll: events_fd, once after each loop_run(), and end_fd */
+    int wait_fd;   /* epoll: events_fd, once after each loop_wait(), and end_fd */
 
     GThread *thread;
     void (*ready)(gpointer data);
@@ -73,21 +75,7 @@ is_in_context(const Loop *self, int fd)
     return FALSE;
 }
 
-static gboolean
-is_watched(const Loop *self)
-{
-    if (self->watched->len != self->fds->len)
-        return FALSE;
-    for (guint i = 0; i < self->fds->len; i++) {
-        const GPollFD *wanted = &g_array_index(self->fds, GPollFD, i);
-        const GPollFD *watched = &g_array_index(self->watched, GPollFD, i);
-
-        if (wanted->fd != watched->fd || wanted->events != watched->events)
-            return FALSE;
-    }
-    return TRUE;
-}
-
+/* All are changed, since one may be another one with the number of one that was closed. */
 static void
 watch_descriptors(Loop *self)
 {
@@ -139,70 +127,68 @@ read_timer(Loop *self)
 
 /* ---- dispatching */
 
-/* Asks the context for its descriptors. Returns its time-out in milliseconds; -1: none. */
-static int
+/* Asks the context for its descriptors and its time-out. */
+static void
 query(Loop *self, int priority)
 {
-    int timeout_ms, n_fds;
+    guint n_max;
 
-    for (;;) {
-        const guint n_max = self->fds->len;
-
-        n_fds = g_main_context_query(self->context, priority, &timeout_ms,
-                                     (GPollFD *)self->fds->data, (int)n_max);
-        g_array_set_size(self->fds, (guint)n_fds);
-        if ((guint)n_fds <= n_max)
-            return timeout_ms;
-    }
+    do {
+        n_max = self->fds->len;
+        g_array_set_size(self->fds,
+                         (guint)g_main_context_query(self->context, priority, &self->timeout_ms,
+                                                     (GPollFD *)self->fds->data, (int)n_max));
+    } while (self->fds->len > n_max);
 }
 
 /* Dispatches one round. Returns whether there was anything to dispatch. */
 static gboolean
-run_round(Loop *self, gboolean is_polling, int *out_timeout_ms)
+run_round(Loop *self, gboolean is_polling)
 {
     int priority;
     const gboolean is_ready = g_main_context_prepare(self->context, &priority);
 
-    *out_timeout_ms = query(self, priority);
-    if (!is_ready && !is_polling)
+    query(self, priority);
+    if (is_polling)
+        g_poll((GPollFD *)self->fds->data, self->fds->len, 0);
+    else if (!is_ready)
         return FALSE;
-    g_poll((GPollFD *)self->fds->data, self->fds->len, 0);
     if (!g_main_context_check(self->context, priority, (GPollFD *)self->fds->data,
                               (int)self->fds->len))
         return FALSE;
     g_main_context_dispatch(self->context);
-    *out_timeout_ms = 0;
+    self->timeout_ms = 0;
     return TRUE;
 }
 
-static void
-run(Loop *self, gboolean has_events)
-{
-    gboolean is_polling = has_events;
-    int timeout_ms;
-
-    g_main_context_push_thread_default(self->context);
-    for (guint i = 0; i < ROUNDS_MAX && run_round(self, is_polling, &timeout_ms); i++)
-        is_polling = FALSE;
-    /* After events, a descriptor may be another one with the number of one that was closed. */
-    if (has_events || !is_watched(self))
-        watch_descriptors(self);
-    set_timer(self, timeout_ms);
-    g_main_context_pop_thread_default(self->context);
-}
-
-void
-loop_update(Loop *self)
-{
-    run(self, FALSE);
-}
-
-void
+gboolean
 loop_run(Loop *self)
 {
+    guint n_rounds = 0;
+
+    g_main_context_push_thread_default(self->context);
+    while (n_rounds < ROUNDS_MAX && run_round(self, n_rounds == 0))
+        n_rounds++;
+    g_main_context_pop_thread_default(self->context);
+    return n_rounds > 0;
+}
+
+void
+loop_wait(Loop *self)
+{
     read_timer(self);
-    run(self, TRUE);
+    watch_descriptors(self);
+    set_timer(self, self->timeout_ms);
     watch(self->wait_fd, self->events_fd, EPOLLIN | EPOLLONESHOT);
+    self->is_waiting = TRUE;
+}
+
+void
+loop_pause(Loop *self)
+{
+    if (self->is_waiting)
+        watch(self->wait_fd, self->events_fd, 0);
+    self->is_waiting = FALSE;
 }
 
 /* ---- life */
@@ -250,7 +236,6 @@ open_descriptors(Loop *self, GError **error)
     }
     watch(self->events_fd, self->timer_fd, EPOLLIN);
     watch(self->wait_fd, self->end_fd, EPOLLIN);
-    watch(self->wait_fd, self->events_fd, EPOLLIN | EPOLLONESHOT);
     return TRUE;
 }
 

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* A main context beside an event loop that is not GLib's. The context's descriptors and its timer
- * are in one epoll descriptor. A thread waits for this descriptor and does nothing else: it calls
- * `ready`, which has to make the thread of the event loop call loop_run(). After that the thread
- * waits again.
+ * are in one epoll descriptor. After loop_wait() a thread waits for this descriptor and does
+ * nothing else: it calls `ready` once, which has to make the thread of the event loop call
+ * loop_run() and loop_wait().
  *
  * All functions are called in the thread of the event loop. All descriptors are closed by exec().
  */
@@ -25,8 +25,11 @@ void loop_free(Loop *self);
 /* Borrowed. */
 GMainContext *loop_get_context(const Loop *self);
 
-/* Dispatches what is ready, and waits for the next events. */
-void loop_run(Loop *self);
+/* Dispatches what is ready. Returns whether there was anything. */
+gboolean loop_run(Loop *self);
 
-/* The same after functions of the library were called: descriptors are not polled here. */
-void loop_update(Loop *self);
+/* Makes the thread wait. Called immediately after loop_run(). */
+void loop_wait(Loop *self);
+
+/* Makes the thread not wait. It may have called `ready` before. */
+void loop_pause(Loop *self);
