@@ -25,7 +25,7 @@ import targets
 
 # In the order of the page; each has a module in measures/.
 MEASURES = ('pairs', 'bounds', 'handovers', 'throughput', 'growth', 'memory', 'calm', 'crashes', 'state',
-            'node', 'cluster', 'cluster_many')
+            'node', 'node_holders', 'cluster', 'cluster_many')
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
@@ -56,7 +56,7 @@ def parse_arguments():
     parser.add_argument('--quick', action='store_true',
                         help='only see that all works, in less than a minute')
     parser.add_argument('--only', nargs='+', choices=MEASURES, default=(),
-                        help='only these; `cluster` is both of its measures')
+                        help='only these; `cluster` and `node` are both of their measures')
     parser.add_argument('--write', action='store_true',
                         help='write docs/benchmarks.md and its pictures too')
     return parser.parse_args()

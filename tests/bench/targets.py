@@ -4,8 +4,8 @@
 """The targets of the figures."""
 
 from figures import Target
-from measures import (bounds, calm, cluster, cluster_many, crashes, growth, handovers, memory, node, pairs, state,
-                      throughput)
+from measures import (bounds, calm, cluster, cluster_many, crashes, growth, handovers, memory, node, node_holders,
+                      pairs, state, throughput)
 
 
 def all_targets(settings, tables):
@@ -14,6 +14,7 @@ def all_targets(settings, tables):
     for key, make in (('pairs', _pairs), ('handovers', _handovers), ('throughput', _throughput),
                       ('growth', _growth), ('memory', _memory), ('calm', _calm),
                       ('crashes', _crashes), ('state', _state), ('node', _node),
+                      ('node_holders', _node_holders),
                       ('cluster', _cluster), ('cluster_many', _cluster_many)):
         if key in tables:
             targets += make(settings, tables)
@@ -42,6 +43,13 @@ def _node(_settings, tables):
     table = tables['node']
     for peer, limit in ((node.LIBRARY, 2.5), (node.LOCKFILE, 0.4)):
         yield Target(f'pair, Node.js, one core: to {peer}', table.ratio(node.ONE, peer, 'one'), limit)
+
+
+def _node_holders(settings, tables):
+    table = tables['node_holders']
+    yield Target(f'Node.js: {node_holders.KILLED}', table.get(node_holders.KILLED, 'free'), 20, 'ms')
+    row = node_holders.blocked(settings)
+    yield Target(f'Node.js: {row}', table.get(row, 'free'), node_holders.blocked_ms(settings), 'ms', at_least=True)
 
 
 def _handovers(_settings, tables):

@@ -58,9 +58,15 @@ def ways(settings, scene, directory):
         settings.skip('proper-lockfile: npm has not installed it')
 
 
+def is_missing(settings):
+    if shutil.which('node') is not None and (settings.build / 'client-lib/node/npm').is_dir():
+        return False
+    settings.skip('Node.js: it is not installed, or its headers were not there when this was built')
+    return True
+
+
 def measure(settings, table):
-    if shutil.which('node') is None or not (settings.build / 'client-lib/node/npm').is_dir():
-        settings.skip('Node.js: it is not installed, or its headers were not there when this was built')
+    if is_missing(settings):
         return
     for which in CORES:
         with cores(which), contextlib.ExitStack() as stack:
