@@ -29,8 +29,8 @@ TIME_LIMIT = 90.0
 def test_environment(bus):
     """The bus's environment with the variables of the build."""
     env = bus.environment()
-    for name in ('WEBLOCKSD', 'WEBLOCKS_COUNT_SENDS', 'WEBLOCKS_FULL_SIZE', 'WEBLOCKS_NODE_PACKAGE',
-                 'WEBLOCKS_TEST_SEED', 'WEBLOCKS_TEST_TIMEOUT_FACTOR'):
+    for name in ('WEBLOCKSD', 'WEBLOCKS_COUNT_SENDS', 'WEBLOCKS_FULL_SIZE', 'WEBLOCKS_GLIB_LOOP',
+                 'WEBLOCKS_NODE_PACKAGE', 'WEBLOCKS_TEST_SEED', 'WEBLOCKS_TEST_TIMEOUT_FACTOR'):
         if name in os.environ:
             env[name] = os.environ[name]
     return env
