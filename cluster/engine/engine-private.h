@@ -20,8 +20,9 @@ struct Engine {
     const EngineEvents *events;
     gpointer data;
     char *root;
-    char *host_path;         /* this session's node below /sessions; NULL: has not joined */
-    GHashTable *generations; /* bucket -> the last one that was found: see tokens.c */
+    char *host_path;           /* this session's node below /sessions; NULL: has not joined */
+    GHashTable *generations;   /* bucket -> the last one that was found: see tokens.c */
+    GHashTable *version_reads; /* of operations.c, by the paths of users */
     const struct ACL_vector *acl;
     EngineSession session;
     EngineState state;

@@ -58,6 +58,7 @@ engine_destroy(Engine *self)
         close_handle(self);
     g_assert(self->pending.length == 0 && self->refused.length == 0);
     g_hash_table_unref(self->generations);
+    g_hash_table_unref(self->version_reads);
     g_free(self->host_path);
     g_free(self->root);
     g_free(self);
@@ -421,6 +422,7 @@ engine_new(const EngineConfig *config, const EngineEvents *events, gpointer data
     self->data = data;
     self->root = g_strdup(config->root);
     self->generations = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    self->version_reads = g_hash_table_new(g_str_hash, g_str_equal);
     self->session.timeout_ms = config->session != NULL ? config->session->timeout_ms : G_MAXUINT;
     self->acl = config->credential != NULL ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
     self->zh = open_handle(self, config, error);

@@ -167,7 +167,8 @@ typedef enum {
 } EngineWatch;
 
 /* As engine_list(), of the claims of a name. OK: `version` is the number of steals from claims of
- * the user in this bucket, from before the list. */
+ * the user in this bucket, from before the list. Lists that are sent before another one of the user
+ * has been answered may have the same number. */
 void engine_list_claims(
     Engine *self, const char *name_path, EngineWatch watch, EngineCallback callback, gpointer data);
 

@@ -104,19 +104,57 @@ on_read(const EngineAnswer *answer, gpointer data)
     g_free(listing);
 }
 
+/* A read of the number of steals that has not been answered. The lists that are sent meanwhile get
+ * the same number, which is not later than they are. So many lists of a user's names take little
+ * more than one read each. */
+typedef struct {
+    Engine *engine;
+    char *user_path;
+    GPtrArray *listings; /* of Listing */
+} VersionRead;
+
+static void
+on_version(const EngineAnswer *answer, gpointer data)
+{
+    VersionRead *read = data;
+
+    g_hash_table_remove(read->engine->version_reads, read->user_path);
+    for (guint i = 0; i < read->listings->len; i++)
+        on_read(answer, read->listings->pdata[i]);
+    g_ptr_array_unref(read->listings);
+    g_free(read->user_path);
+    g_free(read);
+}
+
+static void
+read_version(Engine *self, const char *name_path, Listing *listing)
+{
+    g_autofree char *user_path = g_path_get_dirname(name_path);
+    VersionRead *read = g_hash_table_lookup(self->version_reads, user_path);
+
+    if (read == NULL) {
+        read = g_new0(VersionRead, 1);
+        read->engine = self;
+        read->user_path = g_steal_pointer(&user_path);
+        read->listings = g_ptr_array_new();
+        g_hash_table_insert(self->version_reads, read->user_path, read);
+        engine_request_get(self, read->user_path, FALSE, on_version, read);
+    }
+    g_ptr_array_add(read->listings, listing);
+}
+
 /* A server carries them out in this order: the number is not later than the list, and what comes
  * after the list is watched. */
 void
 engine_list_claims(
     Engine *self, const char *name_path, EngineWatch watch, EngineCallback callback, gpointer data)
 {
-    g_autofree char *user_path = g_path_get_dirname(name_path);
     Listing *listing = g_new0(Listing, 1);
 
     listing->callback = callback;
     listing->data = data;
     listing->n_pending = watch == ENGINE_WATCH_NAME ? 3 : 2;
-    engine_request_get(self, user_path, FALSE, on_read, listing);
+    read_version(self, name_path, listing);
     if (watch == ENGINE_WATCH_NAME)
         engine_request_get(self, name_path, TRUE, on_read, listing);
     engine_list(self, name_path, watch == ENGINE_WATCH_CLAIMS, on_read, listing);

@@ -31,7 +31,7 @@ typedef enum {
     METRIC_GRANT_SECONDS,
     METRIC_HAND_OVERS,
     METRIC_HAND_OVER_SECONDS,
-    METRIC_REFUSED_GRANTS, /* another host was faster, or the claim was stolen */
+    METRIC_REFUSED_GRANTS, /* and steals: something was stolen meanwhile */
     METRIC_RECONNECTS,
     METRIC_SESSIONS_LOST,
     METRIC_LEAST_LEASE_LEFT, /* when the lease was renewed; 0: it has ended */

@@ -580,7 +580,7 @@ main(int argc, char **argv)
     expect(many.share.writes, 2.1, "writes of a host that shares a lock");
     expect(many.share.reads, 5.1, "reads of a host that shares a lock");
     expect(many.again.reads, 6.1, "reads, when a host that shares a lock leaves and returns");
-    expect(many.restart.reads, 2.5, "reads for a held name at a restart");
+    expect(many.restart.reads, 1.5, "reads for a held name at a restart");
     expect(many.ended.reads, 1.5, "reads for a name, after the gateway was ended");
     /* Ten times the hosts and names. */
     expect(many.standing.reads, 1.1 * few.standing.reads, "reads of a host in a second");
