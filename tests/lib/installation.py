@@ -3,6 +3,7 @@
 
 """An installation made by `meson install`, as by a distribution or a user."""
 
+import copy
 import json
 import os
 import shutil
@@ -35,8 +36,10 @@ class Installation:
     def __init__(self, build, root=''):
         self.build = build
         self.root = root
-        # Where a thing is in the build -> where it is to be once installed.
-        self.planned = set(json.loads(meson('introspect', '--installed', build)).values())
+        # Where a thing is to be once installed -> where it is in the build.
+        self.sources = {installed: path for path, installed in
+                        json.loads(meson('introspect', '--installed', build)).items()}
+        self.planned = set(self.sources)
         options = json.loads(meson('introspect', '--buildoptions', build))
         self.options = {option['name']: option['value'] for option in options}
 
@@ -46,6 +49,14 @@ class Installation:
             command += ['--destdir', self.root]
         meson(*command)
         return self
+
+    def in_place(self):
+        """What is staged, under its final paths, with what else is there. Requires a mount namespace."""
+        prefix = self.options['prefix']
+        run('mount', '-t', 'overlay', '-o', f'lowerdir={self.root}{prefix}:{prefix}', 'overlay', prefix)
+        placed = copy.copy(self)
+        placed.root = ''
+        return placed
 
     def path(self, *parts):
         """A file below the prefix."""
@@ -68,15 +79,13 @@ executable('program', 'program.c',
 """
 
 
-class PrivatePrefix(Installation):
-    """The service as a subproject of a project with the program `text`, configured for, and
-    installed to, a directory that only this test knows."""
+class Superproject(Installation):
+    """This project, with these options, as a subproject of one with the program `text`: only that is compiled,
+    with the library. `planned` also has what the subproject would install."""
 
     def __init__(self, text, **options):
         self.directory = tempfile.mkdtemp(prefix='weblocks-install-')
         try:
-            # Other users shall start what is in it.
-            os.chmod(self.directory, 0o755)
             build = os.path.join(self.directory, 'build')
             source = os.path.join(self.directory, 'source')
             os.makedirs(os.path.join(source, 'subprojects'))
@@ -85,23 +94,24 @@ class PrivatePrefix(Installation):
             for name, content in (('meson.build', SUPERPROJECT), ('program.c', text)):
                 with open(os.path.join(source, name), 'w', encoding='utf-8') as file:
                     file.write(content)
-            options = {'tests': 'false', 'docs': 'disabled',
-                       # What these make has no path in it that could be wrong.
-                       'introspection': 'disabled', 'vapi': 'disabled', 'examples': 'disabled',
-                       'viewer': 'disabled', 'cluster': 'disabled',
-                       **options}
+            options = {'tests': 'false', 'docs': 'disabled', 'introspection': 'disabled', 'vapi': 'disabled',
+                       'examples': 'disabled', 'viewer': 'disabled', 'cluster': 'disabled', **options}
             meson('setup', build, source, f'--prefix={self.directory}/prefix',
                   '--wrap-mode=forcefallback',
                   # How fast it is does not matter; compiling takes half the time.
                   '-Doptimization=0', '-Ddebug=false',
                   *(f'-Dweblocks:{key}={value}' for key, value in options.items()))
             # Where there is ccache, it finds what it compiled for a directory of another name.
-            meson('compile', '-C', build, CCACHE_BASEDIR=self.directory)
+            meson('compile', '-C', build, 'program', CCACHE_BASEDIR=self.directory)
             super().__init__(build)
-            self.install()
         except BaseException:
             self.remove()
             raise
+
+    def text(self, *parts):
+        """The contents of a configured file, before it is installed."""
+        with open(self.sources[self.path(*parts)], encoding='utf-8') as file:
+            return file.read()
 
     def remove(self):
         shutil.rmtree(self.directory, ignore_errors=True)
