@@ -36,7 +36,7 @@ struct _WebLocksClaim {
     ClaimRef *ref;
     WebLocksClaimState state;
     GError *error;
-    GTask *request;            /* while waiting; its data is `ref` */
+    GTask *request;            /* while waiting, also for a service; its data is `ref` */
     GCancellable *cancellable; /* of `request` */
     gboolean is_patient;       /* `request` also waits for a service */
     guint64 key;               /* of `request` at the service */

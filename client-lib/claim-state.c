@@ -3,9 +3,9 @@
 
 /* The states of a claim, and how one leads to the next.
  *
- * A claim makes one request after the other. It has a `request` exactly while it waits, and a
- * `lock` exactly while it holds it; change() keeps that, and is the only function that changes the
- * state.
+ * A claim makes one request after the other. It has a `request` exactly while it waits for the lock
+ * or for a service, and a `lock` exactly while it holds it; change() keeps that. Except for
+ * on_queued(), it is the only function that changes the state.
  *
  * If the request is granted while a take-over steals the lock, the claim waits until that has
  * finished: the service may already have taken the lock from the request to grant it to the
@@ -129,8 +129,8 @@ is_same_error(const GError *a, const GError *b)
     return g_error_matches(a, b->domain, b->code) && g_str_equal(a->message, b->message);
 }
 
-/* Enters a state with all that belongs to it. `object` is the request when waiting, the lock when
- * held, and NULL otherwise. Takes the error. */
+/* Enters a state with all that belongs to it. `object` is the request when waiting, also for a
+ * service, the lock when held, and NULL otherwise. Takes the error. */
 static void
 change(WebLocksClaim *self, WebLocksClaimState state, gpointer object, GError *error)
 {
@@ -141,10 +141,10 @@ change(WebLocksClaim *self, WebLocksClaimState state, gpointer object, GError *e
     g_object_freeze_notify(G_OBJECT(self));
     drop_request(self);
     drop_lock(self);
-    if (state == WEB_LOCKS_CLAIM_STATE_WAITING)
-        self->request = g_object_ref(object);
-    else if (object != NULL)
+    if (state == WEB_LOCKS_CLAIM_STATE_HELD)
         take_lock(self, object);
+    else if (object != NULL)
+        self->request = g_object_ref(object);
     self->state = state;
     g_clear_error(&self->error);
     self->error = error;
@@ -172,16 +172,27 @@ typedef struct {
     guint64 key;
 } Wait;
 
+/* The service has the request, and somebody else the lock. */
+static void
+on_queued(WebLocksClaim *self, guint64 key)
+{
+    const gboolean is_new = self->state != WEB_LOCKS_CLAIM_STATE_WAITING;
+
+    self->key = key;
+    self->state = WEB_LOCKS_CLAIM_STATE_WAITING;
+    web_locks_claim_watch_queue(self);
+    if (is_new)
+        g_object_notify(G_OBJECT(self), "state");
+}
+
 static void
 wait_run(gpointer data)
 {
     const Wait *wait = data;
     g_autoptr(WebLocksClaim) self = claim_ref_get(g_task_get_task_data(wait->request));
 
-    if (self == NULL || self->request != wait->request)
-        return;
-    self->key = wait->key;
-    web_locks_claim_watch_queue(self);
+    if (self != NULL && self->request == wait->request)
+        on_queued(self, wait->key);
 }
 
 static void
@@ -288,10 +299,10 @@ open_document(WebLocksClaim *self, GTask *request)
 
 /* ---- from one state to the next */
 
-/* Takes the error, which the claim shows while it waits again; NULL: it waits for the first time.
- * To wait again includes waiting for a service. */
+/* Makes a request, which also waits for a service if the state is UNAVAILABLE; otherwise that is
+ * WAITING. Takes the error, which the claim shows meanwhile. */
 static void
-begin(WebLocksClaim *self, GError *error)
+begin(WebLocksClaim *self, WebLocksClaimState state, GError *error)
 {
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
     g_autoptr(GTask) request = NULL;
@@ -301,25 +312,35 @@ begin(WebLocksClaim *self, GError *error)
     g_main_context_pop_thread_default(self->ref->context);
     g_task_set_task_data(request, g_atomic_rc_box_acquire(self->ref), claim_ref_unref);
     g_task_set_check_cancellable(request, FALSE);
-    change(self, WEB_LOCKS_CLAIM_STATE_WAITING, request, error);
+    change(self, state, request, error);
     if (self->request != request)
         return;
     self->cancellable = g_steal_pointer(&cancellable);
-    self->is_patient = error != NULL;
+    self->is_patient = state == WEB_LOCKS_CLAIM_STATE_UNAVAILABLE;
     if (self->file != NULL)
         open_document(self, request);
     else
         start_request(self, g_object_ref(request));
 }
 
-/* Ends in `state`, and waits again if the application wants that and hasn't called anything else
- * meanwhile. */
+/* Ends in `state`, and goes on in `next` if the application wants that and hasn't called anything
+ * else meanwhile. */
 static void
-end(WebLocksClaim *self, WebLocksClaimState state, const GError *error, gboolean can_wait_again)
+end(WebLocksClaim *self, WebLocksClaimState state, const GError *error, WebLocksClaimState next)
 {
     change(self, state, NULL, g_error_copy(error));
-    if (can_wait_again && self->reclaim && self->state == state)
-        begin(self, g_error_copy(error));
+    if (next != WEB_LOCKS_CLAIM_STATE_IDLE && self->reclaim && self->state == state)
+        begin(self, next, g_error_copy(error));
+}
+
+static void
+end_of_request(WebLocksClaim *self, const GError *error)
+{
+    if (!g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE))
+        end(self, WEB_LOCKS_CLAIM_STATE_FAILED, error, WEB_LOCKS_CLAIM_STATE_IDLE);
+    else
+        end(self, WEB_LOCKS_CLAIM_STATE_UNAVAILABLE, error,
+            self->is_patient ? WEB_LOCKS_CLAIM_STATE_IDLE : WEB_LOCKS_CLAIM_STATE_UNAVAILABLE);
 }
 
 /* Whether the lock was lost, or released by the application with a function of the lock; if not,
@@ -339,7 +360,7 @@ check_lock(WebLocksClaim *self)
     lock = g_object_ref(self->lock);
     loss = web_locks_lock_get_error(lock);
     if (loss != NULL)
-        end(self, WEB_LOCKS_CLAIM_STATE_LOST, loss, TRUE);
+        end(self, WEB_LOCKS_CLAIM_STATE_LOST, loss, WEB_LOCKS_CLAIM_STATE_WAITING);
     else
         change(self, WEB_LOCKS_CLAIM_STATE_IDLE, NULL, NULL);
 }
@@ -398,11 +419,9 @@ on_acquired(GObject *source, GAsyncResult *result, gpointer unused)
         web_locks_claim_hold(self, lock);
     } else if (is_forgotten(self, error)) {
         self->n_reopened++;
-        begin(self, NULL);
+        begin(self, WEB_LOCKS_CLAIM_STATE_WAITING, NULL);
     } else {
-        end(self, WEB_LOCKS_CLAIM_STATE_FAILED, error,
-            !self->is_patient &&
-                g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE));
+        end_of_request(self, error);
     }
 }
 
@@ -413,7 +432,8 @@ on_acquired(GObject *source, GAsyncResult *result, gpointer unused)
  * Requests the lock. Does nothing if the claim waits for it or holds it.
  *
  * An error, such as that of a name that is not valid, leads to
- * [enum@WebLocks.ClaimState.FAILED]; [property@WebLocks.Claim:error] has it.
+ * [enum@WebLocks.ClaimState.FAILED], and if there is no lock service to
+ * [enum@WebLocks.ClaimState.UNAVAILABLE]; [property@WebLocks.Claim:error] has it.
  *
  * Since: 0.1
  */
@@ -423,11 +443,11 @@ web_locks_claim_start(WebLocksClaim *self)
     g_return_if_fail(WEB_LOCKS_IS_CLAIM(self));
     g_return_if_fail(self->file != NULL || (self->manager != NULL && self->name != NULL));
 
-    if (self->state == WEB_LOCKS_CLAIM_STATE_WAITING || self->state == WEB_LOCKS_CLAIM_STATE_HELD)
+    if (self->request != NULL || self->lock != NULL)
         return;
     self->n_reopened = 0;
     g_object_ref(self);
-    begin(self, NULL);
+    begin(self, WEB_LOCKS_CLAIM_STATE_WAITING, NULL);
     g_object_unref(self);
 }
 

@@ -217,7 +217,7 @@ ask(ClaimTake *take)
     g_source_set_callback(take->timer, on_timer, take, NULL);
     g_source_attach(take->timer, self->ref->context);
     take->state_id = g_signal_connect(self, "notify::state", G_CALLBACK(on_state), take);
-    take->has_started = self->state != WEB_LOCKS_CLAIM_STATE_WAITING;
+    take->has_started = self->request == NULL;
     web_locks_claim_start(self);
 }
 

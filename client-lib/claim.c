@@ -25,6 +25,9 @@
  * web_locks_claim_start (claim);
  * ```
  *
+ * Without a lock service the state is [enum@WebLocks.ClaimState.UNAVAILABLE]: an application whose
+ * users may go on at their own risk binds [property@WebLocks.Claim:state] instead.
+ *
  * While it waits, [property@WebLocks.Claim:holder] describes the holder, and
  * [property@WebLocks.Claim:position] the place in the queue. They follow the signals of the lock
  * service, which are watched only then.
@@ -146,8 +149,8 @@ GETTER(gboolean, reclaim, FALSE)
  * @self: a claim
  * @reclaim: whether to request the lock again
  *
- * Sets whether the claim requests the lock again after it was lost, and waits for a lock service if
- * there is none. It has no effect on what has happened already.
+ * Sets whether the claim requests the lock again after it was lost, and when there is a lock
+ * service if there was none. It has no effect on what has happened already.
  *
  * Since: 0.1
  */
@@ -301,10 +304,11 @@ install_settings(GParamFlags flags)
     /**
      * WebLocksClaim:reclaim:
      *
-     * Whether the claim requests the lock again after it was lost, and waits for a lock service if
-     * there is none. The states [enum@WebLocks.ClaimState.LOST], and
-     * [enum@WebLocks.ClaimState.FAILED] because there is no service, are then followed by
-     * [enum@WebLocks.ClaimState.WAITING] immediately, and [property@WebLocks.Claim:error] remains.
+     * Whether the claim requests the lock again after it was lost, and when there is a lock service
+     * if there was none. The state [enum@WebLocks.ClaimState.LOST] is then followed by
+     * [enum@WebLocks.ClaimState.WAITING] immediately, and
+     * [enum@WebLocks.ClaimState.UNAVAILABLE] as soon as the service has the request;
+     * [property@WebLocks.Claim:error] remains.
      *
      * Since: 0.1
      */

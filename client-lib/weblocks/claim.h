@@ -18,6 +18,8 @@ G_BEGIN_DECLS
  * @WEB_LOCKS_CLAIM_STATE_HELD: the lock is held
  * @WEB_LOCKS_CLAIM_STATE_LOST: the lock was held, and has been lost
  * @WEB_LOCKS_CLAIM_STATE_FAILED: the request has failed
+ * @WEB_LOCKS_CLAIM_STATE_UNAVAILABLE: the lock is not held because there is no lock service, so
+ *   nobody is excluded; the application may go on at the risk of its user
  *
  * The state of a [class@WebLocks.Claim].
  *
@@ -29,6 +31,7 @@ typedef enum {
     WEB_LOCKS_CLAIM_STATE_HELD,
     WEB_LOCKS_CLAIM_STATE_LOST,
     WEB_LOCKS_CLAIM_STATE_FAILED,
+    WEB_LOCKS_CLAIM_STATE_UNAVAILABLE,
 } WebLocksClaimState;
 
 #define WEB_LOCKS_TYPE_CLAIM (web_locks_claim_get_type())

@@ -19,7 +19,8 @@ claim_assert_consistent(WebLocksClaim *claim)
         g_assert_null(web_locks_claim_get_holder(claim));
         g_assert_cmpuint(web_locks_claim_get_position(claim), ==, 0);
     }
-    if (state == WEB_LOCKS_CLAIM_STATE_LOST || state == WEB_LOCKS_CLAIM_STATE_FAILED)
+    if (state == WEB_LOCKS_CLAIM_STATE_LOST || state == WEB_LOCKS_CLAIM_STATE_FAILED ||
+        state == WEB_LOCKS_CLAIM_STATE_UNAVAILABLE)
         g_assert_nonnull(web_locks_claim_get_error(claim));
     if (held || state == WEB_LOCKS_CLAIM_STATE_IDLE)
         g_assert_null(web_locks_claim_get_error(claim));

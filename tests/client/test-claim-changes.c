@@ -203,32 +203,52 @@ test_service_without_state(void)
 }
 
 static gboolean
-is_waiting_again(gpointer claim)
+is_unavailable(gpointer claim)
 {
-    return claim_is_waiting(claim) && web_locks_claim_get_error(claim) != NULL;
+    return web_locks_claim_get_state(claim) == WEB_LOCKS_CLAIM_STATE_UNAVAILABLE;
 }
 
+/* Two claims that wait for a service: when there is one, one of them holds the lock, and the other
+ * waits in its queue. */
 static void
 test_service_missing(void)
 {
-    g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
-    g_auto(Notified) notified_one = {0}, notified_two = {0};
-    g_autoptr(WebLocksClaim) failing = claim_new(one, &notified_one);
-    g_autoptr(WebLocksClaim) patient = reclaim_new(two, &notified_two);
+    g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new(),
+                               three = test_manager_new();
+    g_auto(Notified) notified_one = {0}, notified_two = {0}, notified_three = {0};
+    g_autoptr(WebLocksClaim) ending = claim_new(one, &notified_one);
+    g_autoptr(WebLocksClaim) first = reclaim_new(two, &notified_two);
+    g_autoptr(WebLocksClaim) second = reclaim_new(three, &notified_three);
+    const char *of_held = "waiting unavailable held ";
+    const char *of_queued = "waiting unavailable idle waiting unavailable waiting ";
 
     test_service_stop();
-    web_locks_claim_start(failing);
-    web_locks_claim_start(patient);
-    test_wait(claim_is_over, failing);
-    g_assert_error(web_locks_claim_get_error(failing), WEB_LOCKS_ERROR,
-                   WEB_LOCKS_ERROR_UNAVAILABLE);
-    test_wait(is_waiting_again, patient);
-    g_assert_error(web_locks_claim_get_error(patient), WEB_LOCKS_ERROR,
-                   WEB_LOCKS_ERROR_UNAVAILABLE);
+    web_locks_claim_start(ending);
+    web_locks_claim_start(first);
+    web_locks_claim_start(second);
+    test_wait(is_unavailable, ending);
+    test_wait(is_unavailable, first);
+    test_wait(is_unavailable, second);
+    g_assert_error(web_locks_claim_get_error(first), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    web_locks_claim_start(first); /* no effect, since it waits for a service */
+    web_locks_claim_stop(second);
     test_service_start();
-    test_wait(claim_is_held, patient);
-    g_assert_cmpstr(notified_one.states->str, ==, "waiting failed ");
-    g_assert_cmpstr(notified_two.states->str, ==, "waiting failed waiting held ");
+    test_wait(claim_is_held, first);
+    test_service_stop();
+    web_locks_claim_start(second);
+    test_wait(is_unavailable, second);
+    test_service_start();
+    test_wait(claim_is_queued, second);
+    g_assert_error(web_locks_claim_get_error(second), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    g_assert_cmpstr(notified_one.states->str, ==, "waiting unavailable ");
+    g_assert_cmpstr(notified_two.states->str, ==, of_held);
+    g_assert_cmpstr(notified_three.states->str, ==, of_queued);
+    web_locks_claim_stop(first);
+    test_wait(claim_is_held, second);
+    /* Without the property it is requested again only by the application. */
+    g_assert_true(is_unavailable(ending));
+    web_locks_claim_start(ending);
+    test_wait(claim_is_queued, ending);
 }
 
 /* ---- freed in a handler */

@@ -20,7 +20,7 @@ def write(*words):
 
 def on_state(claim, _pspec):
     write(claim.props.state.value_nick, claim.props.excludes_all)
-    if claim.props.error is not None and claim.props.state == WebLocks.ClaimState.FAILED:
+    if claim.props.state in (WebLocks.ClaimState.FAILED, WebLocks.ClaimState.UNAVAILABLE):
         write('error', claim.props.error.message)
 
 

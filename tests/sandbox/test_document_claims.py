@@ -138,9 +138,8 @@ class Claims(ClaimCase):
         """With `reclaim` it waits for one."""
         self.daemon.stop()
         app = self.inside('--reclaim')
-        self.assert_lines(app, 'waiting False', 'failed False')
+        self.assert_lines(app, 'waiting False', 'unavailable False')
         self.assertRegex(app.line(), '^error ')
-        self.assert_lines(app, 'waiting False')
         type(self).daemon = self.start_service(f'--state-dir={self.state}')
         self.assert_lines(app, 'held True')
 

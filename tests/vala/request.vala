@@ -164,6 +164,7 @@ async void test_claim(WebLocks.Manager manager, WebLocks.Manager other) throws E
     yield until(() => first.held);
     check(first.error == null, "until it is held again");
     first.stop();
+    check(WebLocks.ClaimState.UNAVAILABLE.to_string() == "WEB_LOCKS_CLAIM_STATE_UNAVAILABLE", "without a service");
 }
 
 async void test_all() throws Error

@@ -197,7 +197,8 @@ end_editing(NotesWindow *self)
                                               news));
 }
 
-/* A lost lock is requested again, so the next state is WAITING. */
+/* A lost lock is requested again, so the next state is WAITING. Without a service the text remains
+ * read-only: there is no token with which the file could refuse late writes. */
 static void
 on_state_changed(NotesWindow *self)
 {
@@ -206,7 +207,8 @@ on_state_changed(NotesWindow *self)
     self->is_editable = FALSE;
     if (state == WEB_LOCKS_CLAIM_STATE_HELD)
         begin_editing(self);
-    else if (state == WEB_LOCKS_CLAIM_STATE_LOST || state == WEB_LOCKS_CLAIM_STATE_FAILED)
+    else if (state == WEB_LOCKS_CLAIM_STATE_LOST || state == WEB_LOCKS_CLAIM_STATE_FAILED ||
+             state == WEB_LOCKS_CLAIM_STATE_UNAVAILABLE)
         end_editing(self);
     notes_window_show(self);
 }
