@@ -49,6 +49,7 @@ NAVIGATION = {
         ('docs/socket-protocol.md', 'Protocol of the lock socket'),
         ('docs/flatpak.md', 'In a Flatpak'),
         ('docs/cluster.md', 'Locks of several hosts'),
+        ('docs/packages.md', 'Debian packages'),
     ],
     'Properties': [
         ('SECURITY.md', 'Security'),

@@ -61,6 +61,7 @@ class Packages(unittest.TestCase):
         options = {option['name']: option['value'] for option in build['buildoptions']}
         cls.complete = all(options[name] == 'enabled' for name in
                            ('docs', 'introspection', 'vapi', 'viewer')) and has_node(build)
+        cls.on_request = [] if options['install_examples'] else ['weblocks-examples']
         # For the prefix /usr. Debian 12 has system units in /lib, others in /usr/lib.
         prefix = options['prefix'].rstrip('/') + '/'
         paths = {'usr/' + path.removeprefix(prefix) if path.startswith(prefix)
@@ -84,7 +85,8 @@ class Packages(unittest.TestCase):
             used.update(found)
         if self.complete:
             self.assertEqual(used, {(package, pattern) for package, patterns in
-                                    self.patterns.items() for pattern in patterns})
+                                    self.patterns.items() for pattern in patterns
+                                    if package not in self.on_request})
 
     def test_each_package_is_described_and_has_files(self):
         self.assertEqual(sorted(self.patterns), sorted(self.names))
@@ -94,6 +96,24 @@ class Packages(unittest.TestCase):
                 summary, *lines = package['Description'].splitlines()
                 self.assertLess(len(summary), 80)
                 self.assertTrue(lines)
+
+    def test_a_desktop_gets_nothing_of_a_cluster(self):
+        """No package needs or recommends the gateway, and the command of the README doesn't install it."""
+        for package in self.packages:
+            for field in ('Depends', 'Recommends', 'Pre-Depends'):
+                self.assertNotIn('weblocks-cluster', package.get(field, ''), package['Package'])
+        units = {package for package, patterns in self.patterns.items() for pattern in patterns
+                 if 'clusterd' in pattern or 'weblocks-cluster' in pattern}
+        self.assertEqual(units, {'weblocks-cluster'})
+        with open(os.path.join(SOURCE, 'README.md'), encoding='utf-8') as file:
+            installed, = re.findall(r'^    sudo apt install \./build/packages/\{(.*)\}_\*\.deb$', file.read(), re.MULTILINE)
+        self.assertLessEqual(set(installed.split(',')), set(self.names) - {'weblocks-cluster'})
+        self.assertLessEqual({'weblocks', 'libweblocks-1-0'}, set(installed.split(',')))
+
+    def test_the_page_has_each_package(self):
+        with open(os.path.join(SOURCE, 'docs', 'packages.md'), encoding='utf-8') as file:
+            listed = re.findall(r'^\| `([a-z0-9.-]+)` ', file.read(), re.MULTILINE)
+        self.assertEqual(sorted(listed), sorted(self.names))
 
     def test_version_is_that_of_the_project(self):
         version = re.match(r'weblocks \(([^)]+)-\d+\) ', read('changelog'))[1]
