@@ -111,6 +111,7 @@ class Status(ClusterCase):
         other.close()
         self.caller = mine
         call = self.ask()
+        mine.ping()
         self.answer(asked, hosts=['alpha'])
         self.assertEqual(call.result()[0]['hosts'], ['alpha'])
         self.assertEqual(mine.request('x', BUCKET)[1], 0)
