@@ -3,28 +3,38 @@
 
 #include "cluster.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "boot-time.h"
 #include "bus-names.h"
+#include "cluster-connection.h"
 #include "demands.h"
-#include "gateway.h"
 #include "lease-timer.h"
 #include "lock-manager.h"
 #include "permit.h"
 #include "principal.h"
+#include "turn.h"
 #include "user-agent.h"
 
 /* So many bytes of demands are written at a time, and the next ones when these have been sent: all
  * that there can be would be more than the output takes. */
 #define DEMANDS_BYTES_MAX (256u * 1024)
 
+/* Between attempts to connect, growing. */
+#define DELAY_MIN_MS 50
+#define DELAY_MAX_MS 1000
+
 struct Cluster {
     Server *server; /* borrowed */
     ClusterConfig *config;
     const ClusterFunctions *functions;
     gpointer data;
-    Gateway gateway;
+    char *path;                    /* of the gateway's socket */
+    ClusterConnection *connection; /* NULL: not connected */
+    TurnOutput output;             /* what was appended is sent at the end of the turn */
+    guint retry_id;
+    guint delay_ms; /* before the next attempt to connect */
     Demands demands;
     LeaseTimer lease;
     gboolean has_sent_ready; /* by this connection */
@@ -34,6 +44,8 @@ struct Cluster {
     ClusterState state;
     ClusterReason reason;
 };
+
+static void disconnect(Cluster *self);
 
 static const char *
 get_name(const char *bucket)
@@ -93,7 +105,7 @@ cluster_check_lease(Cluster *self)
     if (lose_all(self, FALSE)) {
         g_message("the lease of the cluster is over: locks are lost");
         /* By the next connection, both sides know that nothing is valid. */
-        gateway_disconnect(&self->gateway);
+        disconnect(self);
     }
 }
 
@@ -108,14 +120,23 @@ set_deadline(Cluster *self, gint64 deadline_us)
     }
 }
 
+/* Returns what is sent to the gateway at the end of the turn, to append to; NULL if it is not
+ * connected. */
+static GByteArray *
+get_output(Cluster *self)
+{
+    if (self->connection == NULL)
+        return NULL;
+    turn_add_output(&self->output, 0);
+    return cluster_connection_get_output(self->connection);
+}
+
 /* ---- messages of the gateway */
 
 static void
 receive_lease(Cluster *self, const ClusterLease *message)
 {
-    GByteArray *out = gateway_get_output(&self->gateway);
-
-    cluster_packet_write(out, CLUSTER_PACKET_ACK, message->serial);
+    cluster_packet_write(get_output(self), CLUSTER_PACKET_ACK, message->serial);
     self->state = message->state;
     self->reason = message->reason;
     if (message->state == CLUSTER_STATE_LOST) {
@@ -158,6 +179,7 @@ static void
 receive_synced(Cluster *self)
 {
     lose_all(self, TRUE);
+    self->delay_ms = DELAY_MIN_MS; /* this gateway works */
     self->is_synced = TRUE;
     if (self->next_deadline_us != 0)
         lease_timer_set(&self->lease, self->next_deadline_us);
@@ -172,7 +194,7 @@ receive_for_queue(Cluster *self, guint32 kind, const ClusterTurn *turn)
     if (demand == NULL) {
         /* An unneeded permit can't be returned otherwise. */
         if (kind == CLUSTER_PACKET_PERMIT)
-            gateway_disconnect(&self->gateway);
+            disconnect(self);
         return;
     }
     switch (kind) {
@@ -201,6 +223,9 @@ on_received(const ClusterMessage *message, gpointer data)
 {
     Cluster *self = data;
 
+    self->functions->tick(self->data);
+    if (self->connection == NULL) /* it was disconnected by that */
+        return;
     switch (message->kind) {
     case CLUSTER_PACKET_LEASE:
         receive_lease(self, &message->lease);
@@ -218,7 +243,12 @@ on_received(const ClusterMessage *message, gpointer data)
     }
 }
 
-/* ---- the connection */
+/* ---- the connection
+ *
+ * To weblocks-clusterd, the gateway of this host. It is established when it is first needed and, as
+ * long as there are demands, again after it has ended. */
+
+static void connect_gateway(Cluster *self);
 
 /* Updates the demand of each queue that has changed; of those for which there is no room in the
  * output at the end of a later turn. The first ones of a connection are followed by READY. */
@@ -235,70 +265,112 @@ take_changed(Cluster *self, GByteArray *out)
     if (out == NULL)
         return;
     if (self->server->user_agent.demands->len > 0) {
-        gateway_await_writable(&self->gateway);
+        cluster_connection_await_writable(self->connection);
     } else if (!self->has_sent_ready) {
         cluster_packet_write(out, CLUSTER_PACKET_READY);
         self->has_sent_ready = TRUE;
     }
 }
 
-static void
-on_connected(int fd, gpointer data)
+static gboolean
+on_retry(gpointer data)
 {
     Cluster *self = data;
-    GByteArray *out = gateway_get_output(&self->gateway);
 
+    self->retry_id = 0;
+    self->functions->tick(self->data);
+    connect_gateway(self);
+    return G_SOURCE_REMOVE;
+}
+
+static void
+connect_later(Cluster *self)
+{
+    if (self->retry_id != 0 || demands_get_size(&self->demands) == 0)
+        return;
+    self->retry_id = g_timeout_add(self->delay_ms, on_retry, self);
+    self->delay_ms = MIN(2 * self->delay_ms, DELAY_MAX_MS);
+}
+
+static void
+disconnect(Cluster *self)
+{
+    if (self->connection == NULL)
+        return;
+    turn_remove_output(&self->output);
+    g_clear_pointer(&self->connection, cluster_connection_free);
+    self->is_synced = FALSE;
+    self->state = CLUSTER_STATE_OFF;
+    self->reason = CLUSTER_REASON_NONE;
+    self->functions->disconnected(self->data);
+    connect_later(self);
+}
+
+static void
+on_closed(const char *reason, gpointer data)
+{
+    Cluster *self = data;
+
+    g_message("the gateway to the cluster is disconnected: %s", reason);
+    self->functions->tick(self->data);
+    disconnect(self);
+}
+
+static const ClusterConnectionHandler handler = {
+    .read_packet = cluster_packet_read_from_gateway,
+    .received = on_received,
+    .closed = on_closed,
+};
+
+/* Connects, unless it is connected or will be soon. */
+static void
+connect_gateway(Cluster *self)
+{
+    GByteArray *out;
+    int fd;
+
+    if (self->connection != NULL || self->retry_id != 0)
+        return;
+    fd = cluster_connection_open(self->path);
+    if (fd < 0) {
+        g_debug("%s: no gateway to the cluster: %s", self->path, g_strerror(errno));
+        connect_later(self);
+        return;
+    }
+    self->connection = cluster_connection_new(fd, &handler, self);
+    out = get_output(self);
+    cluster_packet_write(out, CLUSTER_PACKET_HELLO, CLUSTER_PACKET_VERSION);
     self->functions->connected(fd, self->data);
     self->has_sent_ready = FALSE;
-    self->is_synced = FALSE;
     self->next_deadline_us = 0;
     demands_reset(&self->demands); /* which lists all of them */
     take_changed(self, out);
 }
 
 static void
-on_disconnected(gpointer data)
+flush(TurnOutput *output)
 {
-    Cluster *self = data;
+    Cluster *self = (Cluster *)((char *)output - G_STRUCT_OFFSET(Cluster, output));
 
-    self->is_synced = FALSE;
-    self->state = CLUSTER_STATE_OFF;
-    self->reason = CLUSTER_REASON_NONE;
-    self->functions->disconnected(self->data);
+    cluster_connection_flush(self->connection);
 }
 
-static gboolean
-is_needed(gpointer data)
-{
-    const Cluster *self = data;
-
-    return demands_get_size(&self->demands) > 0;
-}
+/* ---- turns */
 
 static void
-tick(gpointer data)
+on_lease(gpointer data)
 {
     const Cluster *self = data;
 
     self->functions->tick(self->data);
 }
 
-static const GatewayFunctions gateway_functions = {
-    .connected = on_connected,
-    .received = on_received,
-    .disconnected = on_disconnected,
-    .is_needed = is_needed,
-    .tick = tick,
-};
-
-/* ---- turns */
-
 static void
 on_linger(gpointer data)
 {
     Cluster *self = data;
 
-    tick(self);
+    self->functions->tick(self->data);
     demands_end_lingering(&self->demands);
 }
 
@@ -307,9 +379,9 @@ cluster_write_demands(Cluster *self)
 {
     if (self->server->user_agent.demands->len == 0)
         return;
-    take_changed(self, gateway_get_output(&self->gateway));
+    take_changed(self, get_output(self));
     if (demands_get_size(&self->demands) > 0)
-        gateway_connect(&self->gateway);
+        connect_gateway(self);
 }
 
 /* ---- beginning and end */
@@ -327,6 +399,9 @@ cluster_new(Server *server,
     self->config = config;
     self->functions = functions;
     self->data = data;
+    self->path = g_strdup(socket_path);
+    self->output = (TurnOutput){.turn = &server->turn, .flush = flush};
+    self->delay_ms = DELAY_MIN_MS;
     /* The gateway may still have questions of an earlier process. */
     self->last_serial = (guint64)g_random_int() << 32;
     for (guint i = 0; i < config->buckets->len; i++) {
@@ -336,9 +411,8 @@ cluster_new(Server *server,
             g_hash_table_add(server->user_agent.shared_buckets,
                              g_strconcat(BUS_CLUSTER_PREFIX, bucket->name, NULL));
     }
-    gateway_init(&self->gateway, socket_path, &server->turn, &gateway_functions, self);
     demands_init(&self->demands, on_linger, self);
-    lease_timer_init(&self->lease, tick, self); /* which calls cluster_check_lease() */
+    lease_timer_init(&self->lease, on_lease, self); /* which calls cluster_check_lease() */
     return self;
 }
 
@@ -347,10 +421,13 @@ cluster_free(Cluster *self)
 {
     if (self == NULL)
         return;
-    gateway_fini(&self->gateway);
+    g_clear_handle_id(&self->retry_id, g_source_remove);
+    turn_remove_output(&self->output);
+    g_clear_pointer(&self->connection, cluster_connection_free);
     demands_fini(&self->demands);
     lease_timer_fini(&self->lease);
     cluster_config_free(self->config);
+    g_free(self->path);
     g_free(self);
 }
 
@@ -409,7 +486,7 @@ cluster_begin(Cluster *self, gint64 deadline_us)
     /* Without a stored deadline, it is over immediately. */
     lease_timer_set(&self->lease, MAX(deadline_us, 1));
     cluster_check_lease(self);
-    gateway_connect(&self->gateway);
+    connect_gateway(self);
 }
 
 /* ---- queries */
@@ -450,8 +527,8 @@ cluster_ask(Cluster *self,
 {
     GByteArray *out;
 
-    gateway_connect(&self->gateway);
-    out = gateway_get_output(&self->gateway);
+    connect_gateway(self);
+    out = get_output(self);
     if (out == NULL)
         return 0;
     cluster_packet_write(out, CLUSTER_PACKET_ASK, ++self->last_serial, answer, uid,
