@@ -178,16 +178,20 @@ packet_read_from_service(const void *packet, gsize size, gsize *offset)
 
 /* ---- writing */
 
-static PacketHead
-make_head(PacketKind kind, gsize size, guint64 serial)
-{
-    return (PacketHead){.kind = (guint16)kind, .size = (guint32)align(size), .serial = serial};
-}
-
 static void
 append(GByteArray *bytes, const void *data, gsize size)
 {
     g_byte_array_append(bytes, data, (guint)size);
+}
+
+/* Appends the struct that begins with `head`, of `size` bytes, after giving the head its kind and
+ * the size, with the `n_more` bytes of the message that the caller appends. */
+static void
+append_message(GByteArray *bytes, PacketKind kind, PacketHead *head, gsize size, gsize n_more)
+{
+    head->kind = (guint16)kind;
+    head->size = (guint32)align(size + n_more);
+    append(bytes, head, size);
 }
 
 static void
@@ -215,9 +219,8 @@ packet_write_request(GByteArray *bytes,
     const gsize why_length = why != NULL ? strlen(why) : 0;
     const gsize texts_length =
         why_length + (command != NULL && *command != '\0' ? 1 + strlen(command) : 0);
-    const PacketRequest message = {
-        .head = make_head(PACKET_REQUEST,
-                          sizeof message + bucket_length + name_length + texts_length, serial),
+    PacketRequest message = {
+        .head.serial = serial,
         .key = key,
         .timeout_ms = timeout_ms,
         .mode = (guint8)mode,
@@ -228,7 +231,8 @@ packet_write_request(GByteArray *bytes,
         .slots = slots,
     };
 
-    append(bytes, &message, sizeof message);
+    append_message(bytes, PACKET_REQUEST, &message.head, sizeof message,
+                   bucket_length + name_length + texts_length);
     append(bytes, bucket, bucket_length);
     append(bytes, name, name_length);
     append(bytes, why, why_length);
@@ -242,18 +246,17 @@ packet_write_request(GByteArray *bytes,
 void
 packet_write_key(GByteArray *bytes, PacketKind kind, guint16 flags, guint64 serial, guint64 key)
 {
-    PacketKey message = {.head = make_head(kind, sizeof message, serial), .key = key};
+    PacketKey message = {.head = {.flags = flags, .serial = serial}, .key = key};
 
-    message.head.flags = flags;
-    append(bytes, &message, sizeof message);
+    append_message(bytes, kind, &message.head, sizeof message, 0);
 }
 
 void
 packet_write_head(GByteArray *bytes, PacketKind kind, guint64 serial)
 {
-    const PacketHead head = make_head(kind, sizeof head, serial);
+    PacketHead head = {.serial = serial};
 
-    append(bytes, &head, sizeof head);
+    append_message(bytes, kind, &head, sizeof head, 0);
 }
 
 void
@@ -261,68 +264,49 @@ packet_write_answer(GByteArray *bytes, const PacketAnswer *answer)
 {
     PacketAnswer message = *answer;
 
-    message.head = make_head(PACKET_ANSWER, sizeof message, answer->head.serial);
-    append(bytes, &message, sizeof message);
+    append_message(bytes, PACKET_ANSWER, &message.head, sizeof message, 0);
 }
 
 void
 packet_write_granted(GByteArray *bytes, guint64 key, guint64 token)
 {
-    const PacketGranted message = {
-        .head = make_head(PACKET_GRANTED, sizeof message, 0),
-        .key = key,
-        .token = token,
-    };
+    PacketGranted message = {.key = key, .token = token};
 
-    append(bytes, &message, sizeof message);
+    append_message(bytes, PACKET_GRANTED, &message.head, sizeof message, 0);
 }
 
 void
 packet_write_ended(GByteArray *bytes, guint64 key, PacketReason reason)
 {
-    const PacketEnded message = {
-        .head = make_head(PACKET_ENDED, sizeof message, 0),
-        .key = key,
-        .reason = reason,
-    };
+    PacketEnded message = {.key = key, .reason = reason};
 
-    append(bytes, &message, sizeof message);
+    append_message(bytes, PACKET_ENDED, &message.head, sizeof message, 0);
 }
 
 void
 packet_write_wanted(GByteArray *bytes, guint64 key, gboolean wanted)
 {
-    const PacketWanted message = {
-        .head = make_head(PACKET_WANTED, sizeof message, 0),
-        .key = key,
-        .wanted = wanted ? 1 : 0,
-    };
+    PacketWanted message = {.key = key, .wanted = wanted ? 1 : 0};
 
-    append(bytes, &message, sizeof message);
+    append_message(bytes, PACKET_WANTED, &message.head, sizeof message, 0);
 }
 
 void
 packet_write_live(GByteArray *bytes, const PacketLiveEntry *entries, guint n_entries, gboolean more)
 {
-    const PacketLive message = {
-        .head = make_head(PACKET_LIVE, sizeof message + n_entries * sizeof *entries, 0),
-        .n_entries = n_entries,
-        .more = more ? 1 : 0,
-    };
+    const gsize n_more = n_entries * sizeof *entries;
+    PacketLive message = {.n_entries = n_entries, .more = more ? 1 : 0};
 
-    append(bytes, &message, sizeof message);
-    append(bytes, entries, n_entries * sizeof *entries);
+    append_message(bytes, PACKET_LIVE, &message.head, sizeof message, n_more);
+    append(bytes, entries, n_more);
 }
 
 void
 packet_write_closed(GByteArray *bytes, PacketClosedReason reason)
 {
-    const PacketClosed message = {
-        .head = make_head(PACKET_CLOSED, sizeof message, 0),
-        .reason = reason,
-    };
+    PacketClosed message = {.reason = reason};
 
-    append(bytes, &message, sizeof message);
+    append_message(bytes, PACKET_CLOSED, &message.head, sizeof message, 0);
 }
 
 gsize
