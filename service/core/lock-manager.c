@@ -36,7 +36,7 @@ lock_manager_get(Principal *principal, const char *bucket)
     return manager;
 }
 
-/* What an empty bucket has that is not kept: the same as if it came into being now. */
+/* An empty bucket keeps nothing: its next request is as in a bucket that did not exist. */
 static void
 begin_again(LockManager *manager)
 {
