@@ -13,10 +13,25 @@ char *
 viewer_describe_state(WebLocksLockInfo *info)
 {
     const gboolean is_shared = web_locks_lock_info_get_mode(info) == WEB_LOCKS_MODE_SHARED;
+    const gboolean is_held = web_locks_lock_info_get_held(info);
+    const guint slots = web_locks_lock_info_get_slots(info);
 
-    if (web_locks_lock_info_get_held(info))
+    if (slots > 1)
+        return g_strdup_printf(is_held ? _("Held, %u slots") : _("Waiting, %u slots"), slots);
+    if (is_held)
         return g_strdup(is_shared ? _("Held, shared") : _("Held"));
     return g_strdup(is_shared ? _("Waiting, shared") : _("Waiting"));
+}
+
+char *
+viewer_describe_mode(WebLocksLockInfo *info)
+{
+    const guint slots = web_locks_lock_info_get_slots(info);
+
+    if (slots > 1)
+        /* Translators: how many clients can hold the lock at the same time. */
+        return g_strdup_printf(_("%u slots"), slots);
+    return g_strdup(web_locks_lock_info_get_mode(info) == WEB_LOCKS_MODE_SHARED ? _("Shared") : "");
 }
 
 char *

@@ -8,8 +8,10 @@
 
 #include <weblocks/weblocks.h>
 
-/* "Held", "Held, shared", "Waiting" ... */
+/* "Held", "Held, shared", "Held, 3 slots", "Waiting" ... */
 char *viewer_describe_state(WebLocksLockInfo *info);
+/* "Shared", "3 slots"; "" for an exclusive lock of one. */
+char *viewer_describe_mode(WebLocksLockInfo *info);
 /* The time since the lock was granted or requested: "5 s", "3 min", "2 h 5 min", "3 d 4 h". */
 char *viewer_describe_age(WebLocksLockInfo *info);
 /* "Process 12". */

@@ -80,11 +80,11 @@ describe_details(ViewerEntry *entry)
     g_autofree char *process = g_str_equal(viewer_get_process(info), application->name)
                                    ? viewer_describe_pid(info)
                                    : viewer_describe_process(info);
+    g_autofree char *mode = viewer_describe_mode(info);
     GString *text = g_string_new(process);
 
     add(text, " · ", application->detail);
-    if (web_locks_lock_info_get_mode(info) == WEB_LOCKS_MODE_SHARED)
-        add(text, " · ", _("Shared"));
+    add(text, " · ", mode);
     if (web_locks_lock_info_get_held(info)) {
         g_autofree char *number =
             g_strdup_printf("%" G_GUINT64_FORMAT, web_locks_lock_info_get_token(info));

@@ -40,6 +40,17 @@ class List(ViewerTestCase):
         waiter.close()
         viewer.wait_text(NO_LOCKS)
 
+    def test_counting_locks(self):
+        viewer = self.open()
+        name = self.unique()
+        holders = [self.process_client() for _ in range(2)]
+        for holder in holders:
+            holder.request(name, slots=2)
+        self.client().request(name, slots=2)
+        held = [name, 'default', 'Held, 2 slots'], [f'1. {WHO}', 'Waiting, 2 slots']
+        viewer.wait_rows([OTHER, '2 locks and requests'], *held, *held,
+                         [WHO, '1 lock or request'], [name, 'default', 'Waiting, 2 slots'])
+
     def test_search_and_filter(self):
         holder, waiter = self.client(), self.client()
         one, other = self.unique('one'), self.unique('other')
