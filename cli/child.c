@@ -4,6 +4,7 @@
 #include "cli/child.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -13,41 +14,73 @@
 #include "cli/signals.h"
 #include "cli/status.h"
 
+/* Scripts redirect descriptors of one digit. */
+#define INHERITED_MIN 10
+
+/* The variables of the first name have no number, those of the second one end with _2. Without a
+ * lock there are none. */
+static void
+set_environment(const Plan *plan, const volatile Report *report)
+{
+    for (guint i = 0; i < plan->names->len; i++) {
+        g_autofree char *suffix = i > 0 ? g_strdup_printf("_%u", i + 1) : g_strdup("");
+        g_autofree char *name = g_strconcat("WEBLOCKS_NAME", suffix, NULL);
+        g_autofree char *token = g_strconcat("WEBLOCKS_TOKEN", suffix, NULL);
+        g_autofree char *digits = g_strdup_printf("%" G_GUINT64_FORMAT, report->tokens[i]);
+
+        if (report->tokens[i] == 0) {
+            g_unsetenv(name);
+            g_unsetenv(token);
+        } else {
+            g_setenv(name, plan->names->pdata[i], TRUE);
+            g_setenv(token, digits, TRUE);
+        }
+    }
+}
+
+int
+child_become(const Plan *plan, const volatile Report *report, int inherited)
+{
+    if (inherited >= 0 && fcntl(inherited, F_DUPFD, INHERITED_MIN) < 0)
+        return errno;
+    set_environment(plan, report);
+    signals_restore();
+    execvp(plan->command[0], plan->command);
+    return errno;
+}
+
 /* Returns FALSE if the parent has closed its end, or has ended. */
 static gboolean
-wait_for_start(int fd, guint64 *out_token)
+wait_for_start(int fd)
 {
+    char byte;
     ssize_t n;
 
     do
-        n = read(fd, out_token, sizeof *out_token);
+        n = read(fd, &byte, sizeof byte);
     while (n < 0 && errno == EINTR);
-    return n == sizeof *out_token;
+    return n == sizeof byte;
 }
 
 /* Runs in the child, which has only this thread. */
-static void
-become(char **argv, const char *name, int fd)
+static void G_GNUC_NORETURN
+run_child(const Plan *plan, const Keeper *keeper, pid_t parent, int fd)
 {
-    guint64 token;
-    char digits[24];
     int error;
 
-    if (!wait_for_start(fd, &token))
+    if (!plan->ignore_loss)
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+    /* The parent may have ended before prctl(). */
+    if (getppid() != parent || !wait_for_start(fd))
         _exit(STATUS_LOST);
-    g_snprintf(digits, sizeof digits, "%" G_GUINT64_FORMAT, token);
-    g_setenv("WEBLOCKS_NAME", name, TRUE);
-    g_setenv("WEBLOCKS_TOKEN", digits, TRUE);
-    signals_restore();
-    execvp(argv[0], argv);
-    error = errno;
+    error = child_become(plan, keeper->report, plan->closes ? -1 : keeper->ends[1]);
     while (write(fd, &error, sizeof error) < 0 && errno == EINTR)
         ;
     _exit(STATUS_NOT_EXECUTABLE);
 }
 
 int
-child_fork(Child *child, char **argv, const char *name, gboolean dies_with_us)
+child_fork(Child *child, const Plan *plan, const Keeper *keeper)
 {
     pid_t parent = getpid();
     int ends[2]; /* of this process, and of the child */
@@ -59,12 +92,7 @@ child_fork(Child *child, char **argv, const char *name, gboolean dies_with_us)
     error = errno;
     if (child->pid == 0) {
         close(ends[0]);
-        if (dies_with_us)
-            prctl(PR_SET_PDEATHSIG, SIGTERM);
-        /* The parent may have ended before prctl(). */
-        if (getppid() != parent)
-            _exit(STATUS_LOST);
-        become(argv, name, ends[1]);
+        run_child(plan, keeper, parent, ends[1]);
     }
     close(ends[1]);
     child->fd = ends[0];
@@ -76,10 +104,12 @@ child_fork(Child *child, char **argv, const char *name, gboolean dies_with_us)
 }
 
 void
-child_start(Child *child, guint64 token)
+child_start(Child *child)
 {
+    const char byte = 0;
+
     /* A child that has been killed can't read it. */
-    while (write(child->fd, &token, sizeof token) < 0 && errno == EINTR)
+    while (write(child->fd, &byte, sizeof byte) < 0 && errno == EINTR)
         ;
 }
 
@@ -113,10 +143,16 @@ child_cancel(Child *child)
 gboolean
 child_reap(pid_t pid, int *out_status)
 {
+    gboolean found = FALSE;
+    pid_t ended;
     int status;
 
-    if (waitpid(pid, &status, WNOHANG) != pid)
-        return FALSE;
-    *out_status = WIFSIGNALED(status) ? STATUS_SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status);
-    return TRUE;
+    while ((ended = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (ended != pid)
+            continue;
+        found = TRUE;
+        *out_status =
+            WIFSIGNALED(status) ? STATUS_SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status);
+    }
+    return found;
 }

@@ -7,8 +7,7 @@
 
 #pragma once
 
-#include <glib.h>
-#include <sys/types.h>
+#include "cli/runner.h"
 
 typedef struct {
     pid_t pid; /* 0: there is none */
@@ -17,23 +16,27 @@ typedef struct {
 
 #define CHILD_NONE ((Child){.fd = -1})
 
-/* Creates the child, before this process has other threads, and after signals_take(). The command
- * inherits the file descriptors that this process was started with, but none that it has opened
- * since (they are close-on-exec), and the signal dispositions from before signals_take(). It has
- * the name of the lock in its environment. With `dies_with_us` it gets SIGTERM when this process
- * ends first. Returns 0 or an errno. */
-int child_fork(Child *child, char **argv, const char *name, gboolean dies_with_us);
+/* Replaces this process by the command, or returns the errno of exec(). The command inherits the
+ * file descriptors that this process was started with, but none that it has opened since (they are
+ * close-on-exec), and the signal dispositions from before signals_take(). It also inherits
+ * `inherited`, unless that is -1, under a number that is not among those that scripts use. Names
+ * and tokens are in its environment. */
+int child_become(const Plan *plan, const volatile Report *report, int inherited);
 
-/* Lets the child become the command, with the token in its environment. What the terminal sends to
- * the process group from now on, the command gets. When `fd` is readable or closed, it is one. */
-void child_start(Child *child, guint64 token);
+/* Creates the child of the keeper, before this process has other threads. Unless a loss is ignored,
+ * it gets SIGTERM when this process ends first. Returns 0 or an errno. */
+int child_fork(Child *child, const Plan *plan, const Keeper *keeper);
 
-/* Returns 0, or the errno of exec(): then the child has ended. */
+/* Lets the child become the command, with the tokens in the report. What the terminal sends to the
+ * process group from now on, the command gets. When `fd` is readable or closed, it is one. */
+void child_start(Child *child);
+
+/* Returns 0, or the errno of exec(): then the child has ended and was reaped. */
 int child_finish_start(Child *child);
 
 /* Ends a child that has not become the command. */
 void child_cancel(Child *child);
 
-/* Returns TRUE if the process has ended; then *out_status is the status as a shell computes it:
- * 128 + the number for a signal. */
+/* Reaps all children that have ended. Returns TRUE if `pid` is one of them; then *out_status is its
+ * status as a shell computes it: 128 + the number for a signal. */
 gboolean child_reap(pid_t pid, int *out_status);

@@ -53,7 +53,7 @@ on_granted(Holder *holder)
 {
     Status status = STATUS_OK;
 
-    printf("%" G_GUINT64_FORMAT "\n", web_locks_lock_get_token(holder->lock));
+    printf("%" G_GUINT64_FORMAT "\n", web_locks_lock_get_token(holder->locks->pdata[0]));
     if (!flush_output(&status))
         holder_end(holder, (int)status);
 }
@@ -83,13 +83,17 @@ command_hold(const Command *command, int argc, char **argv)
                            option_set, &hold.until_stdin_ends},
                           {NULL}};
     g_autofree Option *table = holder_options_table(&hold.holder.options, own);
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    const char *name;
     int status;
 
+    hold.holder.names = names;
     if (!options_parse(command, table, &argc, &argv, &status))
         return status;
-    hold.holder.name = options_get_lock_name(command, argc, argv, &status);
-    if (hold.holder.name == NULL)
+    name = options_get_lock_name(command, argc, argv, &status);
+    if (name == NULL)
         return status;
+    holder_add_name(&hold.holder, name);
     if (!holder_options_check(&hold.holder.options, command))
         return STATUS_USAGE;
     if (hold.until_stdin_ends)

@@ -7,6 +7,7 @@
 #include <glib/gi18n.h>
 #include <math.h>
 #include <signal.h>
+#include <string.h>
 
 #include "cli/lock-output.h"
 #include "cli/signals.h"
@@ -20,6 +21,46 @@
 #define LAST_ANSWER_MS 3000
 /* How often to ask whether the other hosts can be reached. */
 #define CONTACT_MS 1000
+
+static int
+compare_names(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void
+holder_add_name(Holder *self, const char *name)
+{
+    if (g_ptr_array_find_with_equal_func(self->names, name, g_str_equal, NULL))
+        return;
+    g_ptr_array_add(self->names, (char *)name);
+    g_ptr_array_sort(self->names, compare_names);
+}
+
+WebLocksLock *
+holder_get_lock(const Holder *self, const char *name)
+{
+    for (guint i = 0; i < self->locks->len; i++)
+        if (g_str_equal(self->names->pdata[i], name))
+            return self->locks->pdata[i];
+    return NULL;
+}
+
+gboolean
+holder_is_intact(const Holder *self)
+{
+    for (guint i = 0; i < self->locks->len; i++)
+        if (!web_locks_lock_get_held(self->locks->pdata[i]))
+            return FALSE;
+    return TRUE;
+}
+
+/* The name that is requested next, or waited for. */
+static const char *
+get_name(const Holder *self)
+{
+    return self->names->pdata[self->locks->len];
+}
 
 static void
 finish(Holder *self, int status)
@@ -36,75 +77,6 @@ on_no_answer(gpointer data)
     complain(_("the service does not answer"));
     g_main_loop_quit(self->loop);
     return G_SOURCE_REMOVE;
-}
-
-/* ---- loss of the lock */
-
-/* Returns an owned text. */
-static char *
-describe_loss(const Holder *self, const GError *error)
-{
-    if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN))
-        return g_strdup_printf(_("the lock '%s' was stolen"), self->name);
-    if (!web_locks_agent_get_connected(self->agent))
-        return g_strdup_printf(_("the lock '%s' was lost: the connection to the bus has ended"),
-                               self->name);
-    if (target_is_clustered(&self->options.target))
-        return g_strdup_printf(
-            _("the lock '%s' was lost: this host had no contact with the cluster"), self->name);
-    return g_strdup_printf(_("the lock '%s' was lost: the service has restarted without it"),
-                           self->name);
-}
-
-static void
-on_lost(WebLocksLock *lock, const GError *error, gpointer data)
-{
-    Holder *self = data;
-    g_autofree char *text = NULL;
-
-    if (self->lost)
-        return;
-    self->lost = TRUE;
-    text = describe_loss(self, error);
-    if (self->phase == PHASE_HOLD)
-        self->events->lost(self, text);
-    else
-        complain("%s", text);
-}
-
-/* ---- release */
-
-static int
-status_at_end(Holder *self, int status)
-{
-    return self->lost && !self->options.ignore_loss ? STATUS_LOST : status;
-}
-
-static void
-on_released(GObject *lock, GAsyncResult *result, gpointer data)
-{
-    Holder *self = data;
-    g_autoptr(GError) error = NULL;
-
-    /* After any error the lock may have been lost before the release. */
-    if (!web_locks_lock_release_finish(WEB_LOCKS_LOCK(lock), result, &error) && !self->lost) {
-        self->lost = TRUE;
-        complain(_("the lock '%s' was lost: %s"), self->name, error->message);
-    }
-    finish(self, status_at_end(self, self->status));
-}
-
-static void
-start_release(Holder *self, int status)
-{
-    self->phase = PHASE_RELEASE;
-    self->status = status_at_end(self, status);
-    if (self->lost) {
-        finish(self, self->status);
-        return;
-    }
-    g_timeout_add(LAST_ANSWER_MS, on_no_answer, self);
-    web_locks_lock_release_async(self->lock, NULL, on_released, self);
 }
 
 static void
@@ -124,6 +96,84 @@ end_wait(Holder *self, int status)
     }
     g_timeout_add(LAST_ANSWER_MS, on_no_answer, self);
     g_cancellable_cancel(self->cancellable);
+}
+
+/* ---- loss of the lock */
+
+/* Returns an owned text. */
+static char *
+describe_loss(const Holder *self, WebLocksLock *lock, const GError *error)
+{
+    const char *name = web_locks_lock_get_name(lock);
+
+    if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN))
+        return g_strdup_printf(_("the lock '%s' was stolen"), name);
+    if (!web_locks_agent_get_connected(self->agent))
+        return g_strdup_printf(_("the lock '%s' was lost: the connection to the bus has ended"),
+                               name);
+    if (target_is_clustered(&self->options.target))
+        return g_strdup_printf(
+            _("the lock '%s' was lost: this host had no contact with the cluster"), name);
+    return g_strdup_printf(_("the lock '%s' was lost: the service has restarted without it"), name);
+}
+
+static void
+on_lost(WebLocksLock *lock, const GError *error, gpointer data)
+{
+    Holder *self = data;
+    g_autofree char *text = NULL;
+
+    if (self->lost)
+        return;
+    self->lost = TRUE;
+    text = describe_loss(self, lock, error);
+    if (self->phase == PHASE_HOLD) {
+        self->events->lost(self, text);
+        return;
+    }
+    complain("%s", text);
+    if (self->phase == PHASE_WAIT)
+        end_wait(self, STATUS_LOST);
+}
+
+/* ---- release */
+
+static int
+status_at_end(Holder *self, int status)
+{
+    return self->lost && !self->options.ignore_loss ? STATUS_LOST : status;
+}
+
+static void
+on_released(GObject *lock, GAsyncResult *result, gpointer data)
+{
+    Holder *self = data;
+    g_autoptr(GError) error = NULL;
+
+    /* After any error the lock may have been lost before the release. */
+    if (!web_locks_lock_release_finish(WEB_LOCKS_LOCK(lock), result, &error) && !self->lost) {
+        self->lost = TRUE;
+        complain(_("the lock '%s' was lost: %s"), web_locks_lock_get_name(WEB_LOCKS_LOCK(lock)),
+                 error->message);
+    }
+    if (--self->n_unanswered == 0)
+        finish(self, status_at_end(self, self->status));
+}
+
+static void
+start_release(Holder *self, int status)
+{
+    self->phase = PHASE_RELEASE;
+    self->status = status_at_end(self, status);
+    /* What is not released here ends with the connection. */
+    if (self->lost || self->locks->len == 0) {
+        finish(self, self->status);
+        return;
+    }
+    g_timeout_add(LAST_ANSWER_MS, on_no_answer, self);
+    self->n_unanswered = self->locks->len;
+    for (guint i = 0; i < self->locks->len; i++)
+        web_locks_lock_release_async(self->locks->pdata[i], NULL, on_released, self);
 }
 
 void
@@ -213,7 +263,7 @@ on_inspected(GObject *manager, GAsyncResult *result, gpointer data)
         g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(held, i);
         g_autofree char *who = lock_output_holder(info, TRUE);
 
-        complain(_("'%s' is held by %s"), self->name, who);
+        complain(_("'%s' is held by %s"), get_name(self), who);
     }
     g_main_loop_quit(self->loop);
 }
@@ -226,28 +276,35 @@ end_in_conflict(Holder *self)
         g_main_loop_quit(self->loop);
         return;
     }
-    complain(_("could not acquire '%s' in %.6f s"), self->name,
+    complain(_("could not acquire '%s' in %.6f s"), get_name(self),
              (double)(g_get_monotonic_time() - self->began_us) / G_USEC_PER_SEC);
     g_timeout_add(LAST_ANSWER_MS, on_no_answer, self);
-    web_locks_manager_inspect_async(self->manager, self->name, NULL, on_inspected, self);
+    web_locks_manager_inspect_async(self->manager, get_name(self), NULL, on_inspected, self);
 }
 
+static void request(Holder *self);
+
 static void
-on_granted(Holder *self)
+on_granted(Holder *self, WebLocksLock *take_lock)
 {
-    g_signal_connect(self->lock, "lost", G_CALLBACK(on_lost), self);
+    const char *name = web_locks_lock_get_name(take_lock);
+
+    g_ptr_array_add(self->locks, take_lock);
+    g_signal_connect(take_lock, "lost", G_CALLBACK(on_lost), self);
     if (self->options.verbose)
-        complain(_("acquired '%s' in %.6f s, token %llu"), self->name,
+        complain(_("acquired '%s' in %.6f s, token %llu"), name,
                  (double)(g_get_monotonic_time() - self->began_us) / G_USEC_PER_SEC,
-                 (unsigned long long)web_locks_lock_get_token(self->lock));
-    if (web_locks_lock_get_held(self->lock)) {
-        self->phase = PHASE_HOLD;
-        self->events->granted(self);
-    } else {
+                 (unsigned long long)web_locks_lock_get_token(take_lock));
+    if (!web_locks_lock_get_held(take_lock)) {
         /* The lock was granted and lost before the result was dispatched. */
         self->lost = TRUE;
-        complain(_("the lock '%s' was lost immediately after the grant"), self->name);
+        complain(_("the lock '%s' was lost immediately after the grant"), name);
         finish(self, STATUS_LOST);
+    } else if (self->locks->len < self->names->len) {
+        request(self);
+    } else {
+        self->phase = PHASE_HOLD;
+        self->events->granted(self);
     }
 }
 
@@ -256,18 +313,19 @@ on_requested(GObject *manager, GAsyncResult *result, gpointer data)
 {
     Holder *self = data;
     g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksLock) lock =
+        web_locks_manager_request_finish(WEB_LOCKS_MANAGER(manager), result, &error);
 
     g_clear_pointer(&self->line, waiting_line_free);
-    self->lock = web_locks_manager_request_finish(WEB_LOCKS_MANAGER(manager), result, &error);
     if (self->aborted)
         /* The request was aborted, or granted before the abort; then the lock is released when this
          * process disconnects. */
         g_main_loop_quit(self->loop);
-    else if (self->lock != NULL)
-        on_granted(self);
+    else if (lock != NULL)
+        on_granted(self, g_steal_pointer(&lock));
     else if (error == NULL || g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT))
         end_in_conflict(self);
-    else if (self->name[0] == '-')
+    else if (get_name(self)[0] == '-')
         finish(self, complain_of(error)); /* a reserved name, in every bucket */
     else
         finish(self, target_complain(&self->options.target, error));
@@ -281,10 +339,24 @@ timeout_ms(double seconds)
     return seconds < 0 || ms > TIMEOUT_MS_MAX ? 0 : (guint)ms;
 }
 
+/* The time-out is for all locks together. It stays one if it is over. */
+static double
+get_remaining_time(Holder *self)
+{
+    const gint64 now_us = g_get_monotonic_time();
+
+    if (self->locks->len == 0)
+        self->requested_us = now_us;
+    if (self->options.wait < 0)
+        return self->options.wait;
+    return MAX(self->options.wait - (double)(now_us - self->requested_us) / G_USEC_PER_SEC, 0.001);
+}
+
 static void
 request(Holder *self)
 {
     g_autoptr(WebLocksOptions) options = web_locks_options_new();
+    const char *name = get_name(self);
 
     if (self->options.shared)
         web_locks_options_set_mode(options, WEB_LOCKS_MODE_SHARED);
@@ -292,14 +364,14 @@ request(Holder *self)
     web_locks_options_set_steal(options, self->options.steal);
     web_locks_options_set_slots(options, self->options.slots);
     if (!self->options.nonblock)
-        web_locks_options_set_timeout(options, timeout_ms(self->options.wait));
+        web_locks_options_set_timeout(options, timeout_ms(get_remaining_time(self)));
     if (self->options.why != NULL)
         web_locks_options_set_why(options, self->options.why);
     web_locks_options_set_command(options, self->options.command);
     if (!self->options.nonblock && !self->options.steal)
-        self->line = waiting_line_new(self->manager, self->name, self->options.verbose);
-    web_locks_manager_request_async(self->manager, self->name, options, self->cancellable,
-                                    on_requested, self);
+        self->line = waiting_line_new(self->manager, name, self->options.verbose);
+    web_locks_manager_request_async(self->manager, name, options, self->cancellable, on_requested,
+                                    self);
 }
 
 static void
@@ -319,7 +391,13 @@ on_connected(GObject *source, GAsyncResult *result, gpointer data)
         request(self);
     } else {
         target_explain(&self->options.target, error);
-        finish(self, complain_of(error));
+        if (!self->options.needs_no_bus) {
+            finish(self, complain_of(error));
+            return;
+        }
+        complain(_("%s; running without the lock"), error->message);
+        self->phase = PHASE_HOLD;
+        self->events->granted(self);
     }
 }
 
@@ -345,9 +423,9 @@ static void
 clear(Holder *self)
 {
     g_clear_pointer(&self->line, waiting_line_free);
-    if (self->lock != NULL)
-        g_signal_handlers_disconnect_by_data(self->lock, self);
-    g_clear_object(&self->lock);
+    for (guint i = 0; i < self->locks->len; i++)
+        g_signal_handlers_disconnect_by_data(self->locks->pdata[i], self);
+    g_ptr_array_unref(self->locks);
     g_clear_object(&self->manager);
     g_clear_object(&self->agent);
     g_clear_object(&self->cancellable);
@@ -361,6 +439,7 @@ holder_main(Holder *self)
     complain_in_thread();
     self->loop = g_main_loop_new(NULL, FALSE);
     self->cancellable = g_cancellable_new();
+    self->locks = g_ptr_array_new_with_free_func(g_object_unref);
     self->began_us = g_get_monotonic_time();
     if (signals_watch(on_signal, self) == 0) {
         complain(_("cannot watch signals: %s"), g_strerror(errno));

@@ -1,11 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Requests a lock, holds it and releases it: the part that `run` and `hold` share.
+/* Requests one or more locks, holds and releases them: the part that `run` and `hold` share.
  *
- * There are three phases, in this order: wait for the lock, hold it, release it. In each phase a
- * signal may arrive, and from the grant on the lock may be lost. All of these are events of one
- * main loop. */
+ * There are three phases, in this order: wait for the locks, hold them, release them. In each phase
+ * a signal may arrive, and from its grant on a lock may be lost. All of these are events of one
+ * main loop.
+ *
+ * Several locks are requested one after the other in the byte order of their names, as by
+ * web_locks_manager_request_many_async(), so that there can be no deadlock with others that do so.
+ * If one can't be acquired, the others are released. */
 
 #pragma once
 
@@ -24,15 +28,16 @@ typedef struct {
     double wait;            /* in seconds; negative: no limit */
     double connect_timeout; /* the same */
     int conflict_status;
-    guint slots;          /* of a counting lock; 1: it is none */
-    const char *why;      /* NULL: none */
-    const char *command;  /* what the lock is for; NULL: this process */
-    gboolean ignore_loss; /* a loss doesn't change the exit status */
+    guint slots;           /* of a counting lock; 1: it is none */
+    const char *why;       /* NULL: none */
+    const char *command;   /* what the lock is for; NULL: this process */
+    gboolean ignore_loss;  /* a loss doesn't change the exit status */
+    gboolean needs_no_bus; /* without a bus, PHASE_HOLD begins without locks */
 } HolderOptions;
 
 typedef struct Holder Holder;
 
-/* The functions are called in the phase in which the lock is held. */
+/* The functions are called in the phase in which all locks are held. */
 typedef struct {
     void (*granted)(Holder *holder);
     /* Reports the loss, which `text` describes, and what follows from it. */
@@ -42,17 +47,19 @@ typedef struct {
 
 typedef enum { PHASE_WAIT, PHASE_HOLD, PHASE_RELEASE } Phase;
 
-/* The first member of the struct of a command. The command sets the first three members, and reads
- * the others. */
+/* The first member of the struct of a command. The command sets the first three members, and
+ * reads the others. */
 struct Holder {
     HolderOptions options;
     const HolderEvents *events;
-    const char *name;
+    GPtrArray *names; /* of holder_add_name(), sorted; owned by the command */
 
-    gint64 began_us; /* on the monotonic clock */
+    gint64 began_us;     /* on the monotonic clock */
+    gint64 requested_us; /* when the first lock was requested */
     Phase phase;
-    WebLocksLock *lock; /* NULL before the grant */
-    gboolean lost;
+    GPtrArray *locks;   /* owned WebLocksLock; locks[i] is the lock of names[i] */
+    guint n_unanswered; /* in PHASE_RELEASE: releases without a reply */
+    gboolean lost;      /* one of them */
 
     GMainLoop *loop;
     GCancellable *cancellable;
@@ -80,10 +87,19 @@ Option *holder_options_table(HolderOptions *options, const Option *own);
 /* Checks options that exclude each other. Returns FALSE after reporting an error. */
 gboolean holder_options_check(HolderOptions *options, const Command *command);
 
-/* Requests the lock and runs the main loop. signals_take() was called before. Returns the exit
+/* Adds a name, which is borrowed. One that is there already is ignored. */
+void holder_add_name(Holder *self, const char *name);
+
+/* Returns the lock of that name, borrowed, or NULL if it was not granted yet. */
+WebLocksLock *holder_get_lock(const Holder *self, const char *name);
+
+/* Whether no lock that was granted was lost. */
+gboolean holder_is_intact(const Holder *self);
+
+/* Requests the locks and runs the main loop. signals_take() was called before. Returns the exit
  * status. */
 int holder_main(Holder *self);
 
-/* Ends the wait, or releases the lock; then holder_main() returns `status`, or STATUS_LOST if the
+/* Ends the wait, or releases the locks; then holder_main() returns `status`, or STATUS_LOST if a
  * lock was lost. */
 void holder_end(Holder *self, int status);

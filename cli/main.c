@@ -21,8 +21,8 @@
 static int command_help(const Command *command, int argc, char **argv);
 
 static const Command commands[] = {
-    {"run", "NAME [--] COMMAND [ARGUMENT...]", N_("Run a command while holding a lock"), TRUE,
-     command_run},
+    {"run", "NAME [--and NAME]... [--] COMMAND [ARGUMENT...]",
+     N_("Run a command while holding a lock"), TRUE, command_run},
     {"hold", "NAME", N_("Hold a lock for the script that reads the output"), FALSE, command_hold},
     {"list", "[NAME]", N_("List locks and requests with process, age and purpose"), FALSE,
      command_list},

@@ -65,20 +65,39 @@ signals_pending(void)
     return FALSE;
 }
 
-static gboolean
-on_readable(int fd, GIOCondition condition, gpointer data)
+int
+signals_open(void)
+{
+    return signalfd(-1, &mask_taken, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+gboolean
+signals_read(int fd, int *out_number, gboolean *out_from_terminal)
 {
     struct signalfd_siginfo info;
 
-    while (read(fd, &info, sizeof info) == sizeof info)
-        watch_handler((int)info.ssi_signo, info.ssi_code == SI_KERNEL, watch_data);
+    if (read(fd, &info, sizeof info) != sizeof info)
+        return FALSE;
+    *out_number = (int)info.ssi_signo;
+    *out_from_terminal = info.ssi_code == SI_KERNEL;
+    return TRUE;
+}
+
+static gboolean
+on_readable(int fd, GIOCondition condition, gpointer data)
+{
+    gboolean from_terminal;
+    int number;
+
+    while (signals_read(fd, &number, &from_terminal))
+        watch_handler(number, from_terminal, watch_data);
     return G_SOURCE_CONTINUE;
 }
 
 guint
 signals_watch(SignalHandler handler, gpointer data)
 {
-    int fd = signalfd(-1, &mask_taken, SFD_CLOEXEC | SFD_NONBLOCK);
+    int fd = signals_open();
 
     watch_handler = handler;
     watch_data = data;

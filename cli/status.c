@@ -16,7 +16,8 @@
 /* How long to wait for a reader of standard error. */
 #define UNREAD_MS 3000
 
-static GThreadPool *writer; /* of one thread; NULL: complain() writes */
+static gboolean uses_thread;
+static GThreadPool *writer; /* of one thread, since the first line */
 static GMutex mutex;
 static GCond written;
 static guint n_unwritten; /* lines that the thread has not written yet; guarded by `mutex` */
@@ -53,7 +54,7 @@ write_in_thread(gpointer line, gpointer unused)
 void
 complain_in_thread(void)
 {
-    writer = g_thread_pool_new(write_in_thread, NULL, 1, FALSE, NULL);
+    uses_thread = TRUE;
 }
 
 void
@@ -80,10 +81,12 @@ complain(const char *format, ...)
     va_end(arguments);
     safe = text_for_terminal(message);
     line = g_strdup_printf("weblocks: %s\n", safe);
-    if (writer == NULL) {
+    if (!uses_thread) {
         write_line(line);
         return;
     }
+    if (writer == NULL)
+        writer = g_thread_pool_new(write_in_thread, NULL, 1, FALSE, NULL);
     g_mutex_lock(&mutex);
     n_unwritten++;
     g_mutex_unlock(&mutex);

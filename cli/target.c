@@ -79,12 +79,14 @@ explain_environment(void)
         return NULL;
     if (access(bus, F_OK) == 0)
         return g_strdup_printf(_("no session bus: XDG_RUNTIME_DIR is not set, as under cron;"
-                                 " set XDG_RUNTIME_DIR=%s, or use --system"),
+                                 " set XDG_RUNTIME_DIR=%s, or use --system, whose locks are"
+                                 " separate"),
                                directory);
-    return g_strdup_printf(_("no session bus: XDG_RUNTIME_DIR is not set, as under cron, and there"
-                             " is no %s, since the user is not logged in;"
-                             " use 'loginctl enable-linger', or --system"),
-                           bus);
+    return g_strdup_printf(
+        _("no session bus: XDG_RUNTIME_DIR is not set, as under cron, and there"
+          " is no %s, since the user is not logged in;"
+          " use 'loginctl enable-linger', or --system, whose locks are separate"),
+        bus);
 }
 
 void
@@ -100,11 +102,12 @@ target_explain(const Target *target, GError *error)
         error->message = g_strdup_printf(_("no system bus: %s; start dbus.service"), before);
     else if (address != NULL)
         error->message = g_strdup_printf(_("no session bus: %s; check DBUS_SESSION_BUS_ADDRESS,"
-                                           " which is '%s', or use --system"),
+                                           " which is '%s', or use --system, whose locks are"
+                                           " separate"),
                                          before, address);
     else
         error->message = g_strdup_printf(_("no session bus: %s; check XDG_RUNTIME_DIR, which is"
-                                           " '%s', or use --system"),
+                                           " '%s', or use --system, whose locks are separate"),
                                          before, g_getenv("XDG_RUNTIME_DIR"));
 }
 

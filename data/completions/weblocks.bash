@@ -49,7 +49,7 @@ _weblocks_look_back() {
         _weblocks_bucket=(--group "${words[index + 1]}")
         ((++index))
         ;;
-      --wait | --timeout | --connect-timeout | --conflict-exit-code | --slots | --why | --on-loss | --grace | --command | --also-flock | \
+      --and | --wait | --timeout | --connect-timeout | --conflict-exit-code | --slots | --why | --on-loss | --no-bus | --grace | --command | --also-flock | \
         --app | --uid | --client)
         ((++index))
         ;;
@@ -69,7 +69,7 @@ _weblocks_options() {
     --verbose --bucket= --group= --system --help'
   case $1 in
     run)
-      echo --command= --also-flock= --on-loss= --grace= "$lock"
+      echo --and= --command= --close --no-fork --also-flock= --on-loss= --no-bus= --grace= "$lock"
       ;;
     hold) echo --stdin "$lock" ;;
     list) echo --all --json --bucket= --group= --system --help ;;
@@ -97,8 +97,10 @@ _weblocks_value() {
   fi
   case $option in
     -b | --bucket) _weblocks_offer < <(_weblocks_ask --all | sed '/^cluster:/b; /:/d') ;; # without those of others
+    --and) _weblocks_offer < <(_weblocks_ask "${_weblocks_bucket[@]}") ;;
     --group) mapfile -t COMPREPLY < <(compgen -g -- "$cur") ;;
     --on-loss) _weblocks_words 'kill ignore' ;;
+    --no-bus) _weblocks_words 'fail run' ;;
     --also-flock | --metrics) _filedir ;;
     --uid) mapfile -t COMPREPLY < <(compgen -u -- "$cur") ;;
     -w | -E | -c | --wait | --timeout | --connect-timeout | --conflict-exit-code | --slots | --why | --grace | --command | --app | \
@@ -140,6 +142,13 @@ _weblocks() {
       help) _weblocks_words "$commands" ;;
     esac
   elif [[ ${words[1]} == run ]]; then
+    while [[ ${words[_weblocks_first + 1]} == --and ]] && ((_weblocks_first + 2 < cword)); do
+      ((_weblocks_first += 2))
+    done
+    if [[ ${words[_weblocks_first + 1]} == --and ]] && ((_weblocks_first + 2 == cword)); then
+      _weblocks_value
+      return
+    fi
     if [[ ${words[_weblocks_first + 1]} == -- ]] && ((_weblocks_first + 1 < cword)); then
       ((++_weblocks_first))
     fi

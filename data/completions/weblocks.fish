@@ -19,7 +19,7 @@ function __weblocks_words
             case --
                 set index (math $index + 1)
                 break
-            case --wait --timeout --connect-timeout --conflict-exit-code --slots --why --on-loss --grace --command --also-flock \
+            case --and --wait --timeout --connect-timeout --conflict-exit-code --slots --why --on-loss --no-bus --grace --command --also-flock \
                     --bucket --app --uid --client
                 set index (math $index + 2)
             case '--*'
@@ -72,10 +72,17 @@ function __weblocks_buckets
     __weblocks_ask --all | string match -r '^(?:cluster:.*|[^:]*)$'
 end
 
-# Completes what follows the name: an optional -- and a command with its arguments.
+# Completes what follows the name: options --and, an optional --, and a command with its arguments.
 function __weblocks_command
     set -l words (__weblocks_words)
     set -e words[1]
+    while test "$words[1]" = --and; and test (count $words) -ge 2
+        set -e words[1..2]
+    end
+    if test "$words[1]" = --and
+        __weblocks_names
+        return
+    end
     test "$words[1]" = --; and set -e words[1]
     complete -C (string join ' ' -- (string escape -- $words) (commandline -ct))
 end
@@ -121,7 +128,11 @@ __weblocks_option 'run hold' -l slots -x -d 'Let that number of holders have the
 __weblocks_option 'run hold steal' -l why -x -d 'Purpose shown by list'
 __weblocks_option 'run hold' -s v -l verbose -d 'Report how long it took, or who holds the lock'
 __weblocks_option run -s c -l command -x -d 'Run this line of the shell'
+__weblocks_option run -l and -x -a '(__weblocks_names)' -d 'Also hold the lock of this name'
+__weblocks_option run -s o -l close -d 'Processes that the command leaves do not hold the lock'
+__weblocks_option run -s F -l no-fork -d 'Replace this process by the command'
 __weblocks_option run -l also-flock -r -F -d 'Also lock this file, as flock does'
+__weblocks_option run -l no-bus -x -a 'fail run' -d 'What happens if there is no bus'
 __weblocks_option run -l on-loss -x -a 'kill ignore' -d 'What happens to the command if the lock is lost'
 __weblocks_option run -l grace -x -d 'Time between SIGTERM and SIGKILL after a loss'
 __weblocks_option hold -l stdin -d 'Hold the lock until standard input ends'

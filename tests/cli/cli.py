@@ -5,17 +5,31 @@
 
 import contextlib
 import os
+import signal
 import subprocess
 import tempfile
 import time
 
-from buses import PATIENCE, die_with_parent, end, environment, readable, spawn, wait_exit
+from buses import (PATIENCE, adopt_orphans, die_with_parent, end, environment, process_stat, readable, spawn,
+                   wait_exit)
 from harness import BusTestCase, wait_for
 from rawbus import RawClient
 from terminal import Terminal
 
 # Prints 'on', waits for a line or EOF on its input, and exits with the status in that line.
 PRINT_AND_WAIT = ('sh', '-c', 'echo on; read status; exit ${status:-0}')
+
+
+def children(pid):
+    """The process ids of the children of the main thread of a process."""
+    with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as file:
+        return [int(word) for word in file.read().split()]
+
+
+def is_running(pid):
+    with contextlib.suppress(OSError):
+        return process_stat(pid)[0] not in 'ZX'
+    return False
 
 
 class Job:
@@ -67,10 +81,17 @@ class Job:
         """Its exit status; if a signal killed it, minus the signal's number."""
         return wait_exit(self.process, timeout)
 
+    def keeper(self):
+        """The process id of the keeper of `weblocks run`."""
+        return children(self.pid)[0]
+
     def child(self):
         """The process id of the command that it runs."""
-        with open(f'/proc/{self.pid}/task/{self.pid}/children', encoding='ascii') as file:
-            return int(file.read().split()[0])
+        return children(self.keeper())[0]
+
+    def stop_keeper(self):
+        os.kill(self.keeper(), signal.SIGSTOP)
+        wait_for(lambda: process_stat(self.keeper())[0] == 'T', what='the keeper to stop')
 
     def end(self):
         end(self.process)
@@ -82,8 +103,19 @@ class CliTestCase(BusTestCase):
 
     def setUp(self):
         super().setUp()
+        adopt_orphans()
+        self._before = children(os.getpid())
+        self.addCleanup(self._end_left)
         self.locks = RawClient(self.bus.address)
         self.addCleanup(self.locks.close)
+
+    def _end_left(self):
+        """Ends what a test has left if it has failed, such as a keeper that is stopped."""
+        others = {*self._before, *(service.process.pid for service in self.services)}
+        while left := set(children(os.getpid())) - others:
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
 
     def env(self, **more):
         return {**self.bus.environment(), 'DBUS_SYSTEM_BUS_ADDRESS': 'unix:path=/nowhere', **more}

@@ -126,6 +126,7 @@ class Completion:
                            ('run --conf', 'run --conflict-exit-code='),
                            ('run --on-loss=i', 'run --on-loss=ignore'),
                            ('run --on-loss k', 'run --on-loss kill'),
+                           ('run --no-bus=r', 'run --no-bus=run'),
                            ('run --also', 'run --also-flock='),
                            ('hold --std', 'hold --stdin'),
                            ('list --al', 'list --all'),
@@ -141,6 +142,12 @@ class Completion:
         for verb in ('run', 'hold', 'list', 'watch', 'run -c true', 'steal', 'run -s', 'run -w 5', 'run -nE 9', 'run --why x',
                      'run --wait=5', 'run --'):
             self.check_completed(f'weblocks {verb} pri', f'weblocks {verb} printer')
+
+    def test_several_names(self):
+        self.client_a.request('printer')
+        for begin in 'run --and ', 'run x --and ', 'run x --and y --and ':
+            self.check_completed(f'weblocks {begin}pri', f'weblocks {begin}printer')
+        self.check_completed('weblocks run x --and y weblo', 'weblocks run x --and y weblocks')
 
     def test_names_that_need_quotes(self):
         self.client_a.request('my $HOME; it')

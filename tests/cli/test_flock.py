@@ -92,6 +92,21 @@ class AlsoFlock(CliTestCase):
         self.assertEqual(self.try_flock(), 1)
         self.end(job)
 
+    def test_the_file_is_listed(self):
+        """While it waits for the file, and afterwards; with a purpose and without."""
+        other = self.flock()
+        for options, text in ((), 'echo ran'), (('--why', 'x' * 300), 'x' * 300), (('--why=',), None):
+            job = self.waiting(*options)
+            why = f'also locks {self.file}: {text}'[:256] if text else ''
+            self.assertEqual(self.entry(self.name)['why'], why)
+            if text:
+                self.assertIn(self.file, self.check(0, 'list', self.name))
+            job.signal(signal.SIGTERM)
+            job.wait()
+        self.end(other)
+        self.assertIn(self.file, self.check(0, 'run', *self.options, self.name,
+                                            environment('WEBLOCKS_CLI'), 'list', self.name))
+
     def test_it_waits_for_flock(self):
         other = self.flock()
         job = self.waiting()
@@ -102,7 +117,7 @@ class AlsoFlock(CliTestCase):
     @staticmethod
     def waits_in_flock(job):
         with open('/proc/locks', encoding='ascii') as file:
-            return any('->' in line and str(job.pid) in line.split() for line in file)
+            return any('->' in line and str(job.keeper()) in line.split() for line in file)
 
     def test_no_waiting(self):
         other = self.flock()
@@ -166,8 +181,8 @@ class AlsoFlock(CliTestCase):
         self.assertEqual((first.line(), first.wait()), ('ran', 0))
         self.assertEqual((second.line(), second.wait()), ('ran', 0))
 
-    def test_background_processes_do_not_keep_it(self):
-        done = self.check(0, 'run', *self.options, self.name, 'sh', '-c',
+    def test_with_close_background_processes_do_not_keep_it(self):
+        done = self.check(0, 'run', '-o', *self.options, self.name, 'sh', '-c',
                           'sleep 1000 >/dev/null 2>&1 & echo $!')
         self.addCleanup(os.kill, int(done), signal.SIGKILL)
         self.assertEqual(self.try_flock(), 0)
@@ -189,7 +204,7 @@ class AlsoFlock(CliTestCase):
         env = self.env(ASAN_OPTIONS=os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0')
         show = ('cd /proc/$PPID/fd; for fd in *; do [ $fd -ef "$0" ] && grep flags ../fdinfo/$fd; '
                 'done; true')
-        job = self.job('-D', '-qq', '-o', os.path.join(self.bus.directory, 'strace'),
+        job = self.job('-f', '-D', '-qq', '-o', os.path.join(self.bus.directory, 'strace'),
                        '-e', 'trace=flock', '-e', f'inject=flock:error={error}:when={when}',
                        environment('WEBLOCKS_CLI'), 'run', *options, *self.options, self.name,
                        'sh', '-c', show, self.file, program='strace', env=env)

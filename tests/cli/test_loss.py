@@ -5,6 +5,7 @@
 
 import os
 import signal
+import tempfile
 import time
 
 from buses import Bus, process_stat
@@ -81,13 +82,12 @@ class Stolen(CliTestCase):
         for option, status in (('--on-loss=kill', 75), ('--on-loss=ignore', 3)):
             name = self.unique()
             job = self.running(option, name, command=('sh', '-c', 'echo on; read x; exit 3'))
-            job.signal(signal.SIGSTOP)
-            os.waitid(os.P_PID, job.pid, os.WSTOPPED | os.WNOWAIT)
+            keeper, child = job.keeper(), job.child()
+            job.stop_keeper()
             self.client().steal(name)
-            child = job.child()
             job.write_line()
             wait_for(lambda: process_stat(child)[0] == 'Z', what='end of the command')
-            job.signal(signal.SIGCONT)
+            os.kill(keeper, signal.SIGCONT)
             self.assertEqual(job.wait(), status)
             self.assertIn(f"weblocks: the lock '{name}' was ", job.stderr())
 
@@ -98,11 +98,10 @@ class Stolen(CliTestCase):
         for option in ('--on-loss=kill', '--on-loss=ignore'):
             job = self.job('run', option, self.name, 'echo', 'ran')
             self.wait_pending(self.name)
-            job.signal(signal.SIGSTOP)
-            os.waitid(os.P_PID, job.pid, os.WSTOPPED | os.WNOWAIT)
+            job.stop_keeper()
             holder.release(lock)
             lock, _ = holder.steal(self.name)
-            job.signal(signal.SIGCONT)
+            os.kill(job.keeper(), signal.SIGCONT)
             self.assertEqual((job.line(), job.wait()), (None, 75))
             self.assertRegex(job.stderr(), f"^weblocks: the lock '{self.name}' was .*\n$")
 
@@ -223,20 +222,48 @@ class Missing(CliTestCase):
     def test_no_address(self):
         """As under cron."""
         folder = f'/run/user/{os.getuid()}'
-        todo = (f'; set XDG_RUNTIME_DIR={folder}, or use --system'
+        todo = (f'; set XDG_RUNTIME_DIR={folder}, or use --system, whose locks are separate'
                 if os.path.exists(f'{folder}/bus') else
                 f", and there is no {folder}/bus, since the user is not logged in; use 'loginctl "
-                "enable-linger', or --system")
+                "enable-linger', or --system, whose locks are separate")
         self.check_message(f'no session bus: XDG_RUNTIME_DIR is not set, as under cron{todo}')
 
     def test_wrong_addresses(self):
         self.check_message("no session bus: .*; check DBUS_SESSION_BUS_ADDRESS, which is "
-                        "'unix:path=/nowhere', or use --system",
+                        "'unix:path=/nowhere', or use --system, whose locks are separate",
                         DBUS_SESSION_BUS_ADDRESS='unix:path=/nowhere')
         self.check_message("no session bus: .*; check XDG_RUNTIME_DIR, which is '/nowhere', or use "
-                        '--system', XDG_RUNTIME_DIR='/nowhere')
+                        '--system, whose locks are separate', XDG_RUNTIME_DIR='/nowhere')
         self.check_message('no system bus: .*; start dbus.service', '--system',
                         DBUS_SYSTEM_BUS_ADDRESS='unix:path=/nowhere')
+
+
+class WithoutBus(CliTestCase):
+    """--no-bus=run, as for cron."""
+
+    service = False
+    NO_BUS = {'DBUS_SESSION_BUS_ADDRESS': 'unix:path=/no/such/socket'}
+
+    def test_the_command_runs(self):
+        env = self.env(**self.NO_BUS, WEBLOCKS_NAME='old', WEBLOCKS_TOKEN='1')
+        for options in (), ('-F',), ('--and', 'y'):
+            done = self.weblocks('run', '--no-bus=run', *options, 'x', 'sh', '-c',
+                                 'echo "$WEBLOCKS_NAME,$WEBLOCKS_TOKEN"; exit 5', env=env)
+            self.assertEqual((done.returncode, done.stdout), (5, ',\n'))
+            self.assertRegex(done.stderr, '^weblocks: no session bus: .*; running without the lock\n$')
+        for options in (), ('--no-bus=fail',):
+            done = self.weblocks('run', *options, 'x', 'echo', 'ran', env=env)
+            self.assertEqual((done.returncode, done.stdout), (69, ''))
+
+    def test_the_file_is_locked(self):
+        with tempfile.NamedTemporaryFile() as file:
+            done = self.weblocks('run', '--no-bus=run', f'--also-flock={file.name}', 'x', 'flock', '-n',
+                                 '-E', '9', file.name, 'true', env=self.env(**self.NO_BUS))
+            self.assertEqual(done.returncode, 9)
+
+    def test_not_without_a_service(self):
+        """There is a bus, so others may hold the lock soon."""
+        self.check(69, 'run', '--no-bus=run', 'x', 'echo', 'ran')
 
 
 class Limits(CliTestCase):

@@ -15,7 +15,7 @@ import time
 import unittest
 
 from buses import PATIENCE, environment, spawn, wait_exit
-from cli import PRINT_AND_WAIT, CliTestCase
+from cli import PRINT_AND_WAIT, CliTestCase, is_running
 from harness import main, wait_for
 from sockets import packets
 
@@ -188,8 +188,8 @@ class Named(CliTestCase):
         self.name = self.unique()
 
     def check_named(self, who, *arguments):
-        """Runs it, and returns the job."""
-        job = self.job('run', *arguments)
+        """Runs it, without waiting for what a shell leaves."""
+        job = self.job('run', '--close', *arguments)
         wait_for(lambda: self.held(self.name), what='the lock')
         self.assertEqual(self.entry(self.name)['for'], f'{who} (pid {job.child()})')
         row, = [line.split('\t') for line in self.check(0, 'list', self.name).splitlines()]
@@ -259,6 +259,91 @@ class Named(CliTestCase):
         self.wait_free(self.name)
         for child in children:
             self.assertFalse(os.path.exists(f'/proc/{child}'))
+
+
+class Several(CliTestCase):
+    """Several names: all locks or none, in the byte order of their names."""
+
+    PRINT = ('sh', '-c', 'echo "$WEBLOCKS_NAME $WEBLOCKS_NAME_2 $WEBLOCKS_NAME_3,'
+             '$WEBLOCKS_TOKEN $WEBLOCKS_TOKEN_2 $WEBLOCKS_TOKEN_3"; read x')
+
+    def test_before_and_after_the_first_name(self):
+        for options in ('c', '--and', 'b', '--and=a'), ('--and', 'b', 'c', '--and', 'a'), (
+                '--and=b', '--and=a', 'c', '--and', 'c', '--and', 'a', '--'):
+            for more in (), ('-F',):
+                job = self.job('run', *more, *options, *self.PRINT)
+                names, tokens = job.line().split(',')
+                self.assertEqual(names, 'c b a')
+                # The order of the requests is that of the names.
+                c, b, a = map(int, tokens.split())
+                self.assertLess(a, b)
+                self.assertLess(b, c)
+                self.assertEqual([self.entry(name)['token'] for name in 'abc'], [a, b, c])
+                job.write_line()
+                self.assertEqual(job.wait(), 0)
+                for name in 'abc':
+                    self.wait_free(name)
+
+    def test_a_command_with_that_name(self):
+        self.check(127, 'run', 'x', '--', '--and', 'y')
+        self.check(0, 'run', '--and', 'y', 'x', '-c', 'true')
+
+    def test_a_shell_line(self):
+        self.assertEqual(self.check(0, 'run', 'x', '--and', 'y', '-c', 'echo $WEBLOCKS_NAME_2'), 'y\n')
+
+    def test_all_or_none(self):
+        """While one is waited for, those before it are held; and afterwards none."""
+        holder = self.client()
+        lock, _ = holder.request('m')
+        self.check(9, 'run', '-n', '-E9', 'a', '--and', 'm', '--and', 'z', 'echo', 'ran')
+        self.assertEqual(self.held('a'), [])
+        for options, status in (('-w', '0.3'), 1), ((), 143):
+            job = self.job('run', *options, 'z', '--and', 'm', '--and', 'a', 'echo', 'ran')
+            self.wait_pending('m')
+            self.assertEqual((self.held('a'), self.held('z'), self.pending('z')), (['exclusive'], [], []))
+            if status == 143:
+                job.signal(signal.SIGTERM)
+            self.assertEqual((job.wait(), job.line()), (status, None))
+            self.wait_free('a')
+        job = self.job('run', 'z', '--and', 'm', '--and', 'a', 'echo', 'ran')
+        self.wait_pending('m')
+        holder.release(lock)
+        self.assertEqual((job.line(), job.wait()), ('ran', 0))
+
+    def test_which_one_is_in_the_way(self):
+        holder = self.client()
+        holder.request('b')
+        done = self.weblocks('run', '-nv', 'c', '--and', 'b', '--and', 'a', 'true')
+        self.assertRegex(done.stderr, "^weblocks: acquired 'a' .*\nweblocks: could not acquire 'b' .*\n"
+                                      "weblocks: 'b' is held by .*\n$")
+
+    def test_opposite_orders(self):
+        """No deadlock."""
+        jobs = [self.job('-c', f'for i in 1 2 3 4 5 6 7 8; do {environment("WEBLOCKS_CLI")} run {names} true; '
+                               'done', program='sh') for names in ('a --and b', 'b --and a') * 2]
+        self.assertEqual([job.wait() for job in jobs], [0] * 4)
+
+    def test_a_loss_while_others_are_waited_for(self):
+        holder = self.client()
+        holder.request('b')
+        job = self.job('run', 'a', '--and', 'b', 'echo', 'ran')
+        self.wait_pending('b')
+        self.client().steal('a')
+        self.assertEqual((job.wait(), job.line(), job.stderr()),
+                         (75, None, "weblocks: the lock 'a' was stolen\n"))
+
+    def test_a_loss_of_one(self):
+        job = self.running('a', '--and', 'b')
+        self.client().steal('b')
+        self.assertEqual(job.wait(), 75)
+        self.assertEqual(job.stderr(), "weblocks: the lock 'b' was stolen; terminating the command\n")
+        self.wait_free('a')
+
+    def test_shared(self):
+        job = self.running('-s', 'a', '--and', 'b')
+        self.assertEqual((self.held('a'), self.held('b')), (['shared'], ['shared']))
+        job.write_line()
+        self.assertEqual(job.wait(), 0)
 
 
 class Waiting(CliTestCase):
@@ -371,7 +456,7 @@ class RequestedTimeout(CliTestCase):
 
 
 class Command(CliTestCase):
-    """The command inherits nothing from `run`."""
+    """What the command inherits."""
 
     def test_arguments(self):
         name = self.unique()
@@ -396,27 +481,33 @@ class Command(CliTestCase):
         job.write_line()
         self.assertEqual(job.wait(), 0)
 
-    def compare(self, script, **options):
+    def compare(self, script, *arguments, **options):
         """Asserts that the environment of a process is the same with and without `weblocks run`."""
         command = [sys.executable, '-c', script]
         plain = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                env=self.env(), check=True, **options).stdout
         self.assertNotEqual(plain, '')
-        self.assertEqual(self.check(0, 'run', self.unique(), *command, **options), plain)
+        self.assertEqual(self.check(0, 'run', *arguments, self.unique(), *command, **options), plain)
         return plain
 
     def test_descriptors(self):
         # Without the descriptor of the directory that is being listed.
         script = ('import os; print([fd for fd in os.listdir("/proc/self/fd") '
                   'if os.path.exists(f"/proc/self/fd/{fd}")])')
-        self.assertEqual(self.compare(script), "['0', '1', '2']\n")
+        self.assertEqual(self.compare(script, '--close'), "['0', '1', '2']\n")
         with tempfile.TemporaryFile() as file:
-            self.assertIn(f"'{file.fileno()}'", self.compare(script, pass_fds=(file.fileno(),)))
+            self.assertIn(f"'{file.fileno()}'",
+                          self.compare(script, '-o', pass_fds=(file.fileno(),)))
+        # The end of the pipe has a number that scripts don't use.
+        for options in (), ('-F',):
+            numbers = eval(self.check(0, 'run', *options, 'x', sys.executable, '-c', script))
+            self.assertEqual(sorted(map(int, numbers))[:3], [0, 1, 2])
+            self.assertEqual([int(number) >= 10 for number in sorted(numbers, key=int)[3:]], [True])
 
     def test_without_standard_descriptors(self):
         script = 'ls /proc/self/fd | wc -l'
         command = environment('WEBLOCKS_CLI')
-        line = f'exec {command} run {self.unique()} sh -c "{script} >$1" x "$1" <&- >&- 2>&-'
+        line = f'exec {command} run -o {self.unique()} sh -c "{script} >$1" x "$1" <&- >&- 2>&-'
         with tempfile.NamedTemporaryFile() as file:
             subprocess.run(['sh', '-c', line, 'x', file.name], env=self.env(), check=True)
             # The file as standard output, and the directory.
@@ -457,20 +548,20 @@ class Command(CliTestCase):
     def test_process_group_and_session(self):
         self.compare('import os; print(os.getpgrp(), os.getsid(0))')
 
-    def test_background_processes_do_not_keep_the_lock(self):
+    def test_with_close_background_processes_do_not_keep_the_lock(self):
         name = self.unique()
         with tempfile.TemporaryDirectory() as directory:
             fifo = os.path.join(directory, 'fifo')
             os.mkfifo(fifo)
             left = f'setsid sh -c \'echo $$; read end <{fifo}\' </dev/null 2>/dev/null &'
-            job = self.job('run', name, 'sh', '-c', left, stdin=subprocess.DEVNULL)
+            job = self.job('run', '-o', name, 'sh', '-c', left, stdin=subprocess.DEVNULL)
             pid = int(job.line())
             self.assertEqual(job.wait(), 0)
             self.assertEqual(self.held(name), [])
             os.kill(pid, 0)
             with open(fifo, 'w', encoding='ascii'):
                 pass
-            wait_for(lambda: not os.path.exists(f'/proc/{pid}'), what='end of the process')
+            wait_for(lambda: not is_running(pid), what='end of the process')
 
 
 if __name__ == '__main__':

@@ -14,8 +14,8 @@ import sys
 import time
 import unicodedata
 
-from buses import PATIENCE, environment
-from cli import CliTestCase
+from buses import PATIENCE, environment, process_stat
+from cli import CliTestCase, children
 from harness import main, wait_for
 from isolationcases import public_name
 
@@ -285,18 +285,11 @@ class Evidence(ShowTestCase):
     """What suggests that a holder is stuck."""
 
     def stopped(self, name):
-        """A stopped `weblocks run` that holds the lock."""
+        """The keeper of a `weblocks run` that holds the lock, and is stopped."""
         holder = self.running('--bucket', self.bucket, name)
-        holder.signal(signal.SIGSTOP)
-        self.wait_state(holder, 'T')
-        self.addCleanup(holder.signal, signal.SIGCONT)
-        return holder
-
-    def wait_state(self, job, state):
-        def has_state():
-            with open(f'/proc/{job.pid}/stat', encoding='ascii') as file:
-                return file.read().split()[2] in state
-        wait_for(has_state, what=f'state {state} of a process')
+        holder.stop_keeper()
+        self.addCleanup(os.kill, holder.keeper(), signal.SIGCONT)
+        return holder.keeper()
 
     def test_stopped(self):
         holder = self.stopped('x')
@@ -307,9 +300,52 @@ class Evidence(ShowTestCase):
         self.assertEqual([(entry['evidence'], entry['evidenceText'])
                           for entry in (*snapshot['held'], *snapshot['pending'])],
                          [(['stopped'], 'The process is stopped.'), ([], '')])
-        holder.signal(signal.SIGCONT)
-        self.wait_state(holder, 'SR')
+        os.kill(holder, signal.SIGCONT)
+        wait_for(lambda: process_stat(holder)[0] != 'T', what='the keeper to continue')
         self.assertEqual(self.json('list', 'x')['held'][0]['evidence'], [])
+
+    def check_command(self, holder, pid, name):
+        """A process that came from the command is stopped: `list` shows it."""
+        self.b.request('x', self.bucket)
+        self.assertEqual([row[-2] for row in self.rows('list')], ['', ''])
+        os.kill(pid, signal.SIGSTOP)
+        wait_for(lambda: process_stat(pid)[0] == 'T', what='the process to stop')
+        self.assertEqual([row[-2] for row in self.rows('list')],
+                         [f'{name} (process {pid}): The process is stopped.', ''])
+        self.assertEqual(self.json('list', 'x')['held'][0]['evidence'], ['stopped'])
+        os.kill(pid, signal.SIGCONT)
+        wait_for(lambda: process_stat(pid)[0] != 'T', what='the process to continue')
+        self.assertEqual(self.json('list', 'x')['held'][0]['evidence'], [])
+        holder.write_line()
+        self.assertEqual(holder.wait(), 0)
+
+    def test_a_command_is_stopped(self):
+        holder = self.running('--bucket', self.bucket, 'x')
+        self.check_command(holder, holder.child(), 'sh')
+
+    def test_a_process_of_a_command_is_stopped(self):
+        holder = self.running('--bucket', self.bucket, 'x', command=(
+            'sh', '-c', 'sleep 1000 & echo on; read x; kill $!'))
+        self.check_command(holder, children(holder.child())[0], 'sleep')
+
+    def test_commands_that_wait_for_each_other(self):
+        """`weblocks run` in the command of another one."""
+        env = self.env(PATH=f'{self.commands()}:{os.environ["PATH"]}')
+        jobs = [self.job('run', '-b', self.bucket, outer, 'sh', '-c',
+                         f'echo on; read x; weblocks run -b {self.bucket} {inner} true; true', env=env)
+                for outer, inner in (('x', 'y'), ('y', 'x'))]
+        for job in jobs:
+            self.assertEqual(job.line(), 'on')
+        commands = [job.child() for job in jobs]
+        jobs[0].write_line()
+        self.wait_pending('y', bucket=self.bucket)
+        self.assertEqual([entry['evidence'] for entry in self.json('list')['held']], [[], []])
+        jobs[1].write_line()
+        self.wait_pending('x', bucket=self.bucket)
+        one, other = (f'sh (process {pid})' for pid in commands)
+        self.assertEqual({entry['name']: entry['evidenceText'] for entry in self.json('list')['held']},
+                         {'x': f'Waiting for each other: {one}, {other}.',
+                          'y': f'Waiting for each other: {other}, {one}.'})
 
     def test_on_a_terminal(self):
         """The column is there only if it isn't empty."""

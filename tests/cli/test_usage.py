@@ -68,6 +68,8 @@ class UsageErrors(CliTestCase):
                 self.check_usage_error(command[0], '--slots', value, *command[1:], expected='from 1 on')
         for options in (('--slots=2', '-s'), ('--slots', '2', '--bucket=cluster:x')):
             self.check_usage_error('run', *options, 'x', 'true', expected='--slots')
+        for value in ('', 'Run', 'ignore'):
+            self.check_usage_error('run', f'--no-bus={value}', 'x', 'true', expected='neither')
         for value in ('', 'Kill', 'kill ', 'stop'):
             self.check_usage_error('run', f'--on-loss={value}', 'x', 'true', expected='neither')
 
@@ -79,7 +81,9 @@ class UsageErrors(CliTestCase):
                      ('hold',), ('hold', 'x', 'y'), ('hold', b'\xff'),
                      ('cluster', '--metrics'), ('cluster', 'x'), ('cluster', 'status', 'x'),
                      ('run', 'x', '-c', 'true', 'more'), ('run', '-c', 'true', 'x', 'more'),
-                     ('run', '-c', 'true'), ('run', 'x', '-c'), ('break', '--uid', 'no such user', 'x'),
+                     ('run', '-c', 'true'), ('run', 'x', '-c'), ('run', '--and', 'x'), ('run', 'x', '--and'),
+                     ('run', 'x', '--and', 'y'), ('run', 'x', '--and', b'\xff', 'true'),
+                     ('run', '--and', b'\xff', 'x', 'true'), ('break', '--uid', 'no such user', 'x'),
                      ('break', '--uid', '4294967295', 'x'), ('break', '--user', '0', 'x')):
             self.check_usage_error(*line)
 

@@ -119,7 +119,8 @@ def take_viewer(display, bus, target):
         take_window(display, accessibility, bus, base + '-narrow.png', width=360)
         take_window(display, accessibility, bus, base + '-dark.png',
                     ADW_DEBUG_COLOR_SCHEME='prefer-dark')
-        commands[0].send_signal(signal.SIGSTOP)
+        with open(f'/proc/{commands[0].pid}/task/{commands[0].pid}/children', encoding='ascii') as file:
+            os.kill(int(file.read()), signal.SIGSTOP)
         take_window(display, accessibility, bus, base + '-evidence.png',
                     text='The process is stopped.')
     finally:

@@ -70,6 +70,7 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_N
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 
 
 def environment(name):
@@ -110,6 +111,11 @@ def why_no_other_users():
 def die_with_parent():
     """For a new child process, which must not outlive a test that crashes."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def adopt_orphans():
+    """From now on, a process below this one whose parent has ended becomes a child of this one."""
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def spawn(argv, **options):

@@ -196,8 +196,8 @@ class Readme(BusTestCase):
     def test_shell_shows_the_holder(self):
         # Unchanged, except for a shorter time-out.
         text = self.snippet('sh')
-        self.assertIn('--wait 60', text)
-        script = self.write('snippet.sh', text.replace('--wait 60', '--wait 0.1'))
+        self.assertIn('--wait 1min', text)
+        script = self.write('snippet.sh', text.replace('--wait 1min', '--wait 0.1'))
         id_, _token = self.contender.request('printer')
         result = subprocess.run(['sh', '-u', script], env=self.env, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, timeout=PATIENCE, text=True)

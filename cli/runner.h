@@ -1,0 +1,78 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The two processes of `weblocks run`.
+ *
+ * The *runner* is the process that was started, in whose process group the command runs. It passes
+ * signals on, and returns the exit status. The *keeper* is its child: it has the connection,
+ * requests the lock, holds and releases it, and starts the command, which is its child. So each of
+ * the two may be killed: if the runner is, the lock is held until the command has ended; and if the
+ * keeper is, which loses the lock, the runner ends the command.
+ *
+ * The child that becomes the command exists from the beginning, in the runner's process group. The
+ * keeper is in this group, too, until it starts the command; so a signal from the terminal reaches
+ * one of both. Then it moves to a session of its own: neither the keys of the terminal nor a
+ * SIGKILL for the whole group reach it, and its end doesn't make the group an orphaned one, whose
+ * stopped processes would get SIGHUP.
+ *
+ * With `no_fork` the command replaces the runner, and the keeper is no child of it.
+ *
+ * The command, and what it starts, inherits one end of a pipe. While any process has it, the lock
+ * is held.
+ *
+ * What the keeper reports is in memory that both share. Each of the two learns of the end of the
+ * other one by a pidfd. */
+
+#pragma once
+
+#include <glib.h>
+#include <sys/types.h>
+
+/* What is the same in both. Of the command line. */
+typedef struct {
+    char **command;
+    GPtrArray *names;     /* of the locks, in the order of the command line */
+    char *label;          /* the same, for messages */
+    gboolean no_fork;     /* the command replaces the runner */
+    gboolean closes;      /* the command doesn't inherit the pipe */
+    gboolean ignore_loss; /* the command isn't ended by a loss */
+    double grace;         /* between SIGTERM and SIGKILL, in seconds */
+} Plan;
+
+/* What the keeper reports. */
+typedef struct {
+    enum {
+        KEEPER_RUNS,
+        KEEPER_CALLS, /* the runner is to become the command, with `no_fork` */
+        KEEPER_LEAVES /* the runner is to exit */
+    } state;
+    int status;       /* KEEPER_LEAVES: of the runner */
+    pid_t keeper;     /* with `no_fork` */
+    pid_t command;    /* 0: it was not started, or is the runner */
+    guint64 tokens[]; /* tokens[i] is of names[i] */
+} Report;
+
+/* What the keeper has of the runner. */
+typedef struct {
+    pid_t runner;
+    int runner_fd;           /* a pidfd */
+    int wake_fd;             /* an eventfd, which wakes the runner */
+    int ends[2];             /* of the pipe */
+    volatile Report *report; /* shared */
+} Keeper;
+
+/* Splits the process, after signals_take(). Returns TRUE in the keeper, whose main loop has to be
+ * run next. The runner does not return, unless the process can't be split: then it returns FALSE,
+ * and *out_status is the exit status. */
+gboolean runner_split(const Plan *plan, Keeper *out_keeper, int *out_status);
+
+/* Reports that the command is started, as process `pid`, or 0: the runner becomes the command. The
+ * tokens are in the report before. Moves this process to a session of its own. */
+void keeper_report_start(const Keeper *self, pid_t pid);
+
+/* Reports the exit status. The runner exits, without this process, which lets go before of what
+ * somebody may wait for then: its standard streams and its directory. */
+void keeper_leave(const Keeper *self, int status);
+
+/* Whether no process has the command's end of the pipe. */
+gboolean keeper_is_pipe_closed(const Keeper *self);
