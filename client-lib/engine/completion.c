@@ -13,8 +13,6 @@ struct CancelWatch {
     Completion *completion; /* NULL: completed */
     GCancellable *cancellable;
     gulong handler;
-    void (*cancelled)(gpointer data);
-    gpointer data;
 };
 
 static void
@@ -41,7 +39,7 @@ on_cancelled(GCancellable *cancellable, gpointer data)
     if (completion != NULL) {
         g_cancellable_set_error_if_cancelled(cancellable, &error);
         completion_return_error(completion, error);
-        self->cancelled(self->data);
+        completion->cancelled(completion->data);
     }
     session_leave(self->session);
 }
@@ -69,6 +67,8 @@ completion_listen(Completion *self,
     CancelWatch *cancel;
     GError *error = NULL;
 
+    self->cancelled = cancelled;
+    self->data = data;
     if (cancellable == NULL)
         return TRUE;
     cancel = g_new0(CancelWatch, 1);
@@ -77,8 +77,6 @@ completion_listen(Completion *self,
     cancel->session = session_ref(self->session);
     cancel->completion = self;
     cancel->cancellable = g_object_ref(cancellable);
-    cancel->cancelled = cancelled;
-    cancel->data = data;
     self->cancel = cancel;
     cancel->handler = g_signal_connect_data(cancellable, "cancelled", G_CALLBACK(on_cancelled),
                                             cancel, cancel_watch_unref, G_CONNECT_DEFAULT);
@@ -149,6 +147,7 @@ return_to_thread(Completion *self, const Result *result)
     SyncCall *sync = g_steal_pointer(&self->sync);
 
     stop_listening(self);
+    sync->completion = NULL;
     sync->pointer = result->pointer;
     sync->error = result->error;
     session_end_wait(&sync->waiter);
@@ -198,7 +197,7 @@ completion_init(Completion *self, Session *session, Caller caller)
 {
     *self = (Completion){.session = session, .task = caller.task, .sync = caller.sync};
     if (caller.sync != NULL)
-        *caller.sync = (SyncCall){.session = session};
+        *caller.sync = (SyncCall){.session = session, .completion = self};
 }
 
 void
@@ -221,4 +220,31 @@ sync_call_wait(SyncCall *self, GError **error)
     if (self->error != NULL)
         g_propagate_error(error, self->error);
     return self->pointer;
+}
+
+gboolean
+sync_call_wait_once(SyncCall *self)
+{
+    gboolean is_over;
+
+    session_enter(self->session);
+    is_over = session_wait_once(self->session, &self->waiter);
+    session_leave(self->session);
+    return is_over;
+}
+
+void
+sync_call_abandon(SyncCall *self)
+{
+    Completion *completion;
+
+    session_enter(self->session);
+    completion = g_steal_pointer(&self->completion);
+    if (completion != NULL) {
+        completion->sync = NULL;
+        stop_listening(completion);
+        if (session_is_of_this_process(self->session))
+            completion->cancelled(completion->data);
+    }
+    session_leave(self->session);
 }

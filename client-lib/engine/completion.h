@@ -11,9 +11,13 @@
 
 #include "client-lib/engine/session.h"
 
-/* A synchronous call, on the stack of the waiting thread. */
+typedef struct Completion Completion;
+
+/* A synchronous call, on the stack of the waiting thread or in a larger struct. It stays at its
+ * address until it is completed or abandoned. */
 typedef struct {
     Session *session;
+    Completion *completion; /* NULL: completed */
     SessionWaiter waiter;
     gpointer pointer;
     GError *error;
@@ -22,6 +26,17 @@ typedef struct {
 /* Waits for the result of the operation that was started with this SyncCall. Called without the
  * session lock. The caller owns the result. */
 gpointer sync_call_wait(SyncCall *self, GError **error);
+
+/* Waits until the operation is completed, or until anything else has happened, such as a signal.
+ * Returns whether it is completed; then the result is in the struct. If not, it may be called
+ * again.
+ */
+gboolean sync_call_wait_once(SyncCall *self);
+
+/* Completes the operation without a result, and cancels it as a cancellable would. If it is
+ * completed already, its result, if that has not been taken, is still there. Called without the
+ * session lock. */
+void sync_call_abandon(SyncCall *self);
 
 /* The receiver of a result: exactly one of `task`, of which the operation takes the reference, and
  * `sync` is set. */
@@ -37,21 +52,24 @@ Caller caller_of_sync(SyncCall *sync, GCancellable *cancellable);
 typedef struct CancelWatch CancelWatch;
 
 /* To be embedded in an operation. Zero-initialized, it is already completed. */
-typedef struct {
+struct Completion {
     Session *session;
     GTask *task;
     SyncCall *sync;
     CancelWatch *cancel;
-} Completion;
+    void (*cancelled)(gpointer data); /* NULL: it can't be cancelled */
+    gpointer data;
+};
 
 void completion_init(Completion *self, Session *session, Caller caller);
 
 /* Completes an operation that can't be started. Takes `error`. */
 void caller_fail(Caller caller, Session *session, GError *error);
 
-/* Watches `cancellable`: when it is cancelled, the operation completes with an error, and then
- * `cancelled` is called. Returns FALSE if it was cancelled already; then the operation has been
- * completed, and `cancelled` is not called. */
+/* Watches `cancellable`, which may be NULL: when it is cancelled, the operation completes with an
+ * error, and then `cancelled` is called, as it is when the operation is abandoned. Returns FALSE if
+ * it was cancelled already; then the operation has been completed, and `cancelled` is not called.
+ */
 gboolean completion_listen(Completion *self,
                            GCancellable *cancellable,
                            void (*cancelled)(gpointer data),

@@ -596,26 +596,53 @@ get_poll_timeout(const Session *self)
     return (int)CLAMP((left_us + 999) / 1000, 0, G_MAXINT);
 }
 
-void
-session_wait(Session *self, SessionWaiter *waiter)
+static void
+begin_wait(Session *self, SessionWaiter *waiter)
 {
     waiter->thread = g_thread_self();
     waiter->wake_fd = get_wake_fd();
     waiter->link.data = waiter;
     g_queue_push_tail_link(&self->waiters, &waiter->link);
-    while (!waiter->is_over) {
-        Poll wanted;
-        int timeout_ms, n_ready;
+}
 
-        if (run_timers(self))
-            continue;
-        poll_init(&wanted, self, waiter->wake_fd);
-        timeout_ms = get_poll_timeout(self);
-        g_rec_mutex_unlock(&self->mutex);
-        n_ready = poll(wanted.fds, wanted.n_fds, timeout_ms);
-        g_rec_mutex_lock(&self->mutex);
-        if (n_ready > 0)
-            poll_handle(&wanted, self);
-    }
+static void
+poll_once(Session *self, const SessionWaiter *waiter)
+{
+    Poll wanted;
+    int timeout_ms, n_ready;
+
+    if (waiter->is_over || run_timers(self))
+        return;
+    poll_init(&wanted, self, waiter->wake_fd);
+    timeout_ms = get_poll_timeout(self);
+    g_rec_mutex_unlock(&self->mutex);
+    n_ready = poll(wanted.fds, wanted.n_fds, timeout_ms);
+    g_rec_mutex_lock(&self->mutex);
+    if (n_ready > 0)
+        poll_handle(&wanted, self);
+}
+
+static void
+end_wait(Session *self, SessionWaiter *waiter)
+{
     g_queue_unlink(&self->waiters, &waiter->link);
+    waiter->thread = NULL;
+}
+
+void
+session_wait(Session *self, SessionWaiter *waiter)
+{
+    begin_wait(self, waiter);
+    while (!waiter->is_over)
+        poll_once(self, waiter);
+    end_wait(self, waiter);
+}
+
+gboolean
+session_wait_once(Session *self, SessionWaiter *waiter)
+{
+    begin_wait(self, waiter);
+    poll_once(self, waiter);
+    end_wait(self, waiter);
+    return waiter->is_over;
 }

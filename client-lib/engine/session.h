@@ -107,5 +107,9 @@ typedef struct {
  * held exactly once; it is released while the thread polls. */
 void session_wait(Session *self, SessionWaiter *waiter);
 
+/* The same, but polls once only, which a signal handler ends too. Returns whether the wait is over;
+ * if not, it may be called again. */
+gboolean session_wait_once(Session *self, SessionWaiter *waiter);
+
 /* Ends the wait, or lets it not begin if the waiter is zero-initialized. In any thread. */
 void session_end_wait(SessionWaiter *waiter);

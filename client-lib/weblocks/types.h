@@ -19,6 +19,7 @@ G_BEGIN_DECLS
 typedef struct _WebLocksAgent WebLocksAgent;
 typedef struct _WebLocksManager WebLocksManager;
 typedef struct _WebLocksOptions WebLocksOptions;
+typedef struct _WebLocksRequest WebLocksRequest;
 typedef struct _WebLocksLock WebLocksLock;
 typedef struct _WebLocksLockInfo WebLocksLockInfo;
 typedef struct _WebLocksSnapshot WebLocksSnapshot;

@@ -20,6 +20,7 @@
 #include <weblocks/manager.h>
 #include <weblocks/monitor.h>
 #include <weblocks/options.h>
+#include <weblocks/request.h>
 #include <weblocks/snapshot.h>
 #include <weblocks/types.h>
 #include <weblocks/version.h>

@@ -14,7 +14,7 @@ test_types(void)
     const GType types[] = {
         web_locks_agent_get_type(),     web_locks_lock_get_type(),    web_locks_manager_get_type(),
         web_locks_lock_info_get_type(), web_locks_monitor_get_type(), web_locks_options_get_type(),
-        web_locks_snapshot_get_type(),  web_locks_claim_get_type(),
+        web_locks_snapshot_get_type(),  web_locks_claim_get_type(),   web_locks_request_get_type(),
     };
     GEnumClass *states = g_type_class_ref(web_locks_claim_state_get_type());
     GEnumClass *errors = g_type_class_ref(web_locks_error_get_type());
