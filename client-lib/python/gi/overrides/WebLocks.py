@@ -9,13 +9,11 @@ is only imported when a coroutine is used.
 
 import functools
 import math
-import os
-import queue
 import threading
 
 from gi.module import get_introspection_module
 from gi.overrides import override
-from gi.overrides.WebLocks_calls import LinkedCancellable, pumps
+from gi.overrides.WebLocks_calls import pumps
 from gi.repository import GLib
 
 WebLocks = get_introspection_module('WebLocks')
@@ -51,6 +49,10 @@ def milliseconds(timeout):
 
 
 def options_from(mode, timeout, why, steal, if_available, slots, command):
+    """Converts to the options of the library; None: the defaults."""
+    if (mode == 'exclusive' and timeout is None and why is None and steal is False and
+            if_available is False and slots == 1 and command is None):
+        return None
     return WebLocks.Options(mode=mode_from(mode), timeout=milliseconds(timeout), why=why,
                             steal=steal, if_available=if_available, slots=slots, command=command)
 
@@ -68,87 +70,45 @@ def release_locks(locks):
         release_lock(lock)
 
 
-# ---- Ctrl-C while waiting
+# ---- lock()
 
-class Waiter:
-    """A thread that waits on behalf of the main thread. Idle threads are reused, from `idle`.
-
-    Python runs handlers of signals in the main thread, between two of its instructions. A wait for
-    a lock would be a single instruction; waiting for a thread is not.
-    """
-
-    idle = []
-
-    def __init__(self):
-        self.pid = os.getpid()
-        self.jobs = queue.SimpleQueue()
-        threading.Thread(target=self._run, name='weblocks-waiter', daemon=True).start()
-
-    @classmethod
-    def get(cls):
-        while cls.idle:
-            waiter = cls.idle.pop()
-            # The child of a fork() inherits the list, but not the threads.
-            if waiter.pid == os.getpid():
-                return waiter
-        return cls()
-
-    def _run(self):
-        while True:
-            self.jobs.get().run()
-            self.idle.append(self)
+def kick_pumps():
+    """A call may have added work to the main context that an asyncio loop runs in this thread."""
+    for pump in pumps.get(threading.get_ident(), ()):
+        pump.kick()
 
 
-class Job:
-    """A call of `function` in a Waiter."""
-
-    def __init__(self, function):
-        self.function = function
-        self.finished = threading.Event()
-        self.value = None
-        self.error = None
-
-    def run(self):
-        try:
-            self.value = self.function()
-        except BaseException as error:
-            self.error = error
-        self.function = None
-        self.finished.set()
-
-    def result(self):
-        value, self.value = self.value, None
-        error, self.error = self.error, None
-        if error is None:
-            return value
-        try:
-            raise error
-        finally:
-            # Break a reference cycle: the exception's traceback refers to this frame.
-            error = None
+# The functions themselves, without the wrappers that the classes below have.
+new_request = WebLocks.Request.new
+wait_for_request = WebLocks.Request.wait
+finish_request = WebLocks.Request.finish
+get_lock_error = WebLocks.Lock.get_error
+release_without_waiting = WebLocks.Lock.release
 
 
 def request_sync(manager, name, options, cancellable):
-    """Like Manager.request_sync(), but signal handlers run while it waits."""
-    if threading.current_thread() is not threading.main_thread():
-        return manager.request_sync(name, options, cancellable)
-    with LinkedCancellable(cancellable) as linked:
-        job = Job(functools.partial(manager.request_sync, name, options, linked))
-        Waiter.get().jobs.put(job)
-        try:
-            job.finished.wait()
-        except BaseException:
-            linked.cancel()
-            job.finished.wait()
-            release_lock(job.value)
-            raise
-        return job.result()
+    """Like Manager.request_sync(), but signal handlers run while it waits.
 
+    Python runs them between two of its instructions, in the main thread. The wait is one, which a
+    signal ends. If the handler raises an exception, the request is dropped, which aborts it. That
+    the wait has ended is no exception: PyGObject would run the handler while it makes one.
+    """
+    request = new_request(manager, name, options, cancellable)
+    try:
+        while not wait_for_request(request):
+            pass
+        return finish_request(request)
+    finally:
+        # The traceback of an exception refers to this frame.
+        request = None
+        if pumps:
+            kick_pumps()
 
-# ---- lock()
 
 class LockScope:
     """The context manager that Manager.lock() returns."""
+
+    __slots__ = '_manager', '_request', '_is_entered', '_lock'
 
     def __init__(self, manager, name, options, cancellable):
         self._manager = manager
@@ -168,19 +128,21 @@ class LockScope:
     def __enter__(self):
         self._enter()
         try:
-            self._lock = request_sync(self._manager, *self._request)
+            self._lock = lock = request_sync(self._manager, *self._request)
         except BaseException:
             self._leave()
             raise
-        return self._lock
+        return lock
 
     def __exit__(self, _type, exception, _traceback):
         lock = self._leave()
         if lock is None:
             return
         # Neither of these waits: a `with` can be left whatever the service does.
-        loss = lock.get_error()
-        lock.release()
+        loss = get_lock_error(lock)
+        release_without_waiting(lock)
+        if pumps:
+            kick_pumps()
         if loss is not None and exception is None:
             raise loss
 
@@ -230,8 +192,8 @@ def tells_pumps(function):
         try:
             return function(*args, **kwargs)
         finally:
-            for pump in pumps.get(threading.get_ident(), ()):
-                pump.kick()
+            if pumps:
+                kick_pumps()
     return call
 
 

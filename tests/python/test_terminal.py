@@ -1,0 +1,231 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Ctrl-C on a terminal while a program waits for a lock, holds it, and takes and releases it."""
+
+import sys
+import time
+
+from harness_python import PythonTestCase, main, wait_for
+
+from terminal import Terminal
+
+CTRL_C = b'\x03'
+ROUNDS = 20
+
+BEGIN = '''
+import os, signal, sys, threading, time, gi
+gi.require_version('WebLocks', '1')
+from gi.repository import GLib, WebLocks
+manager = WebLocks.Manager(bucket=os.environ['BUCKET'])
+
+def say(text):
+    print(f'<{text}>', flush=True)
+
+# A signal that comes just before a sleep does not interrupt it.
+def sleep():
+    while True:
+        time.sleep(0.05)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+'''
+
+WAIT = '''
+say('ready')
+try:
+    with manager.lock('name'):
+        say('granted')
+        sleep()
+except KeyboardInterrupt:
+    say('interrupted')
+sys.stdin.readline()
+with manager.lock('other'):
+    say('goes on')
+'''
+
+HANDLER = '''
+seen = []
+signal.signal(signal.SIGINT, lambda *_: say(f'seen {len(seen)}') or seen.append(None))
+say('ready')
+with manager.lock('name'):
+    say('granted')
+    sys.stdin.readline()
+say('left')
+'''
+
+THREADS = '''
+def run(number):
+    with manager.lock('name', mode='shared'):
+        say(f'granted to {number}')
+        done.wait()
+
+done = threading.Event()
+threads = [threading.Thread(target=run, args=(number,)) for number in range(3)]
+for thread in threads:
+    thread.start()
+signal.signal(signal.SIGUSR1, lambda *_: None)
+while len(manager.query_sync().pending) < 3:
+    pass
+for thread in threads:
+    signal.pthread_kill(thread.ident, signal.SIGUSR1)
+say('ready')
+try:
+    with manager.lock('name', mode='shared'):
+        say('granted to the main thread')
+except KeyboardInterrupt:
+    say('interrupted')
+while True:
+    try:
+        sys.stdin.readline()
+        break
+    except KeyboardInterrupt:
+        pass
+done.set()
+for thread in threads:
+    thread.join()
+say('joined')
+'''
+
+# Pairs, interrupted at any moment. What is held afterwards would make the next pair wait.
+PAIRS = '''
+say('ready')
+for i in range(%d):
+    pairs = 0
+    try:
+        while True:
+            with manager.lock('name', timeout=10):
+                pass
+            pairs += 1
+            if pairs == 20:
+                say(f'runs {i}')
+    except KeyboardInterrupt:
+        pass
+    snapshot = manager.query_sync()
+    say(f'interrupted {i}, left {len(snapshot.held)} {len(snapshot.pending)}')
+''' % ROUNDS
+
+
+class CtrlC(PythonTestCase):
+    def start(self, code):
+        program = Terminal([sys.executable, '-c', BEGIN + code],
+                           {**self.bus.environment(), 'BUCKET': self.bucket})
+        self.addCleanup(program.end)
+        program.wait_for('<ready>')
+        return program
+
+    def interrupt(self, program):
+        """Presses the keys when the main thread is asleep: a signal that comes just before a blocking
+        call of Python does not interrupt that."""
+        def switches():
+            with open(f'/proc/{program.pid}/status', encoding='ascii') as file:
+                status = file.read()
+            return status.count('State:\tS') and status.partition('voluntary_ctxt_switches:')[2]
+
+        def is_asleep():
+            before = switches()
+            time.sleep(0.02)
+            return before and before == switches()
+        wait_for(is_asleep, what='a program that waits', every=0.005)
+        program.press(CTRL_C)
+
+    def hold(self):
+        self.first, _token = self.other.request('name', bucket=self.bucket)
+
+    def let_go(self):
+        self.other.release(self.first, bucket=self.bucket)
+
+    def assert_goes_on(self, program):
+        self.assert_nothing_left()
+        program.press(b'\n')
+        program.wait_for('<goes on>')
+        self.assertEqual(program.wait(), 0)
+
+    def test_while_waiting(self):
+        self.hold()
+        program = self.start(WAIT)
+        self.wait_pending('name')
+        self.interrupt(program)
+        program.wait_for('<interrupted>')
+        self.wait_pending()
+        self.let_go()
+        self.assert_goes_on(program)
+
+    def test_while_waiting_and_the_service_is_stopped(self):
+        self.hold()
+        program = self.start(WAIT)
+        self.wait_pending('name')
+        self.daemon.pause()
+        self.addCleanup(self.daemon.resume)
+        self.interrupt(program)
+        program.wait_for('<interrupted>')
+        self.daemon.resume()
+        self.wait_pending()
+        self.let_go()
+        self.assert_goes_on(program)
+
+    def test_while_holding(self):
+        program = self.start(WAIT)
+        program.wait_for('<granted>')
+        self.assertEqual(self.held(), ['name'])
+        self.interrupt(program)
+        program.wait_for('<interrupted>')
+        self.assert_goes_on(program)
+
+    def test_while_holding_and_the_service_is_stopped(self):
+        """Leaving the body releases without waiting."""
+        program = self.start(WAIT)
+        program.wait_for('<granted>')
+        self.daemon.pause()
+        self.addCleanup(self.daemon.resume)
+        self.interrupt(program)
+        program.wait_for('<interrupted>')
+        self.daemon.resume()
+        self.assert_goes_on(program)
+
+    def test_while_taking_and_releasing(self):
+        program = self.start(PAIRS)
+        for i in range(ROUNDS):
+            program.wait_for(f'<runs {i}>')
+            program.press(CTRL_C)
+            program.wait_for(f'<interrupted {i}, left 0 0>')
+        self.assertEqual(program.wait(), 0)
+        self.assert_nothing_left()
+
+    def test_handler_that_does_not_raise(self):
+        """It runs while the program waits, which keeps its place in the queue."""
+        self.hold()
+        program = self.start(HANDLER)
+        self.wait_pending('name')
+        second = self.client()
+        second.request('name', bucket=self.bucket)
+        for i in range(5):
+            self.interrupt(program)
+            program.wait_for(f'<seen {i}>')
+            self.assertEqual(self.pending(), ['name', 'name'])
+        self.let_go()
+        program.wait_for('<granted>')
+        program.press(b'\n')
+        program.wait_for('<left>')
+        self.assertEqual(program.wait(), 0)
+        wait_for(lambda: self.state()[0] == [('name', 'exclusive', second.name)], what='grant')
+
+    def test_other_threads_wait_on(self):
+        """Only the main thread gets signals of Python."""
+        self.hold()
+        program = self.start(THREADS)
+        self.wait_pending(*4 * ['name'])
+        self.interrupt(program)
+        program.wait_for('<interrupted>')
+        self.wait_pending(*3 * ['name'])
+        self.let_go()
+        for number in range(3):
+            program.wait_for(f'<granted to {number}>')
+        self.assertNotIn('granted to the main thread', program.text)
+        program.press(b'\n')
+        program.wait_for('<joined>')
+        self.assertEqual(program.wait(), 0)
+        self.assert_nothing_left()
+
+
+if __name__ == '__main__':
+    main()
