@@ -5,7 +5,7 @@
 
 from figures import Target
 from measures import (bounds, calm, cluster, cluster_many, crashes, growth, handovers, memory, node, node_holders,
-                      pairs, state, throughput)
+                      pairs, python, state, throughput)
 
 
 def all_targets(settings, tables):
@@ -14,7 +14,7 @@ def all_targets(settings, tables):
     for key, make in (('pairs', _pairs), ('handovers', _handovers), ('throughput', _throughput),
                       ('growth', _growth), ('memory', _memory), ('calm', _calm),
                       ('crashes', _crashes), ('state', _state), ('node', _node),
-                      ('node_holders', _node_holders),
+                      ('node_holders', _node_holders), ('python', _python),
                       ('cluster', _cluster), ('cluster_many', _cluster_many)):
         if key in tables:
             targets += make(settings, tables)
@@ -50,6 +50,12 @@ def _node_holders(settings, tables):
     yield Target(f'Node.js: {node_holders.KILLED}', table.get(node_holders.KILLED, 'free'), 20, 'ms')
     row = node_holders.blocked(settings)
     yield Target(f'Node.js: {row}', table.get(row, 'free'), node_holders.blocked_ms(settings), 'ms', at_least=True)
+
+
+def _python(_settings, tables):
+    table = tables['python']
+    for row, peer, limit in ((python.WITH, python.SYNC, 2.0), (python.AWAITED, python.ASYNC, 3.5)):
+        yield Target(f'pair, {row}, one core: to {peer}', table.ratio(row, peer, 'one'), limit)
 
 
 def _handovers(_settings, tables):

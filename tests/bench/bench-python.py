@@ -1,0 +1,84 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""An uncontended lock requested and released in Python. Prints the median of means in microseconds a
+pair, as bench_samples_steady() has it.
+
+    bench-python.py with COUNT           `with manager.lock()`
+    bench-python.py async COUNT          `async with manager.lock()`
+    bench-python.py flock COUNT FILE     fcntl.flock() on a file that is there
+"""
+
+import asyncio
+import fcntl
+import statistics
+import sys
+import time
+
+BATCH = 10
+WARM_UP = 200
+NAME = 'printer'
+
+
+def new_manager():
+    import gi
+    gi.require_version('WebLocks', '1')
+    from gi.repository import WebLocks
+    return WebLocks.Manager(bucket='bench')
+
+
+def measure(run_batch, count):
+    """`run_batch` runs BATCH pairs."""
+    means = []
+    for _ in range(WARM_UP // BATCH):
+        run_batch()
+    for _ in range(count // BATCH):
+        begin = time.perf_counter()
+        run_batch()
+        means.append((time.perf_counter() - begin) * 1e6 / BATCH)
+    return statistics.median(means)
+
+
+def with_locks(count):
+    manager = new_manager()
+
+    def run_batch():
+        for _ in range(BATCH):
+            with manager.lock(NAME):
+                pass
+    return measure(run_batch, count)
+
+
+def with_flock(count, path):
+    with open(path, 'rb') as file:
+        def run_batch():
+            for _ in range(BATCH):
+                fcntl.flock(file, fcntl.LOCK_EX)
+                fcntl.flock(file, fcntl.LOCK_UN)
+        return measure(run_batch, count)
+
+
+async def with_locks_awaited(count):
+    manager = new_manager()
+    means = []
+    for i in range((WARM_UP + count) // BATCH):
+        begin = time.perf_counter()
+        for _ in range(BATCH):
+            async with manager.lock(NAME):
+                pass
+        if i >= WARM_UP // BATCH:
+            means.append((time.perf_counter() - begin) * 1e6 / BATCH)
+    return statistics.median(means)
+
+
+def main():
+    way, count, *rest = sys.argv[1:]
+    if way == 'async':
+        steady = asyncio.run(with_locks_awaited(int(count)))
+    else:
+        steady = {'with': with_locks, 'flock': with_flock}[way](int(count), *rest)
+    print(f'steady {steady}')
+
+
+main()
