@@ -81,9 +81,12 @@ def environment(name):
     return value
 
 
-def full_size(quick, full):
-    """The size of a test, which is full on request only: see tests/README.md."""
-    return full if FULL_SIZE else quick
+def full_size(quick, full, with_all=None):
+    """The size of a test, which is full on request only, and may be larger with `./dev test --all`: see
+    tests/README.md."""
+    if FULL_SIZE:
+        return full
+    return with_all if TEST_ALL and with_all is not None else quick
 
 
 @functools.cache

@@ -193,12 +193,6 @@ fixture_take_effects(CoreFixture *fixture)
     return g_string_free(text, FALSE);
 }
 
-guint
-fixture_get_size(guint full)
-{
-    return g_getenv("WEBLOCKS_TEST_SLOW") != NULL ? full / 20 : full;
-}
-
 guint32
 fixture_get_seed(void)
 {
@@ -210,10 +204,20 @@ fixture_get_seed(void)
     return seed;
 }
 
-gboolean
-fixture_is_full_size(void)
+static gboolean
+is_set(const char *variable)
 {
-    const char *text = g_getenv("WEBLOCKS_FULL_SIZE");
+    const char *text = g_getenv(variable);
 
     return text != NULL && !g_str_equal(text, "0");
+}
+
+guint
+fixture_get_size(guint quick, guint with_all, guint full)
+{
+    guint size = is_set("WEBLOCKS_FULL_SIZE")  ? full
+                 : is_set("WEBLOCKS_TEST_ALL") ? with_all
+                                               : quick;
+
+    return g_getenv("WEBLOCKS_TEST_SLOW") != NULL ? MAX(size / 20, 1) : size;
 }

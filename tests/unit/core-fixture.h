@@ -77,11 +77,9 @@ char *fixture_take_effects(CoreFixture *fixture);
     }                                                              \
     G_STMT_END
 
-/* Returns this number, or a twentieth of it if WEBLOCKS_TEST_SLOW is set in the environment. */
-guint fixture_get_size(guint full);
-
 /* From WEBLOCKS_TEST_SEED in the environment, or g_test's --seed; printed to the log. */
 guint32 fixture_get_seed(void);
 
-/* Whether the environment's WEBLOCKS_FULL_SIZE asks for tests that take minutes. */
-gboolean fixture_is_full_size(void);
+/* One of these sizes, as WEBLOCKS_FULL_SIZE and WEBLOCKS_TEST_ALL in the environment ask for; a
+ * twentieth of it if WEBLOCKS_TEST_SLOW is set. */
+guint fixture_get_size(guint quick, guint with_all, guint full);

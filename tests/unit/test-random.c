@@ -18,9 +18,10 @@
 #include "tests/unit/core-fixture.h"
 #include "tests/unit/lock-world.h"
 
-/* Default values; WEBLOCKS_TEST_WORLDS sets another number of worlds, and the full size (see
- * tests/README.md) is a million steps. */
-#define N_WORLDS      25
+/* Default values, also with WEBLOCKS_TEST_ALL and at full size (see tests/README.md);
+ * WEBLOCKS_TEST_WORLDS sets another number of worlds. */
+#define N_WORLDS      10
+#define N_WORLDS_ALL  25
 #define N_WORLDS_FULL 100
 #define N_STEPS       10000 /* in each world */
 
@@ -162,7 +163,7 @@ static void
 test_random(void)
 {
     const char *worlds = g_getenv("WEBLOCKS_TEST_WORLDS");
-    guint64 n_worlds = fixture_is_full_size() ? N_WORLDS_FULL : fixture_get_size(N_WORLDS);
+    guint64 n_worlds = fixture_get_size(N_WORLDS, N_WORLDS_ALL, N_WORLDS_FULL);
     guint32 seed = fixture_get_seed();
 
     if (worlds != NULL)
