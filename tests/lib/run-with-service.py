@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 
 from buses import FACTOR, Bus, end, spawn, wait_exit
 from harness import Monitor, RawClient, Service
@@ -44,8 +45,8 @@ def run_program(bus, command):
         process = spawn(command, stdin=subprocess.DEVNULL,
                         stdout=subprocess.PIPE, stderr=errors, env=test_environment(bus),
                         text=True, errors='replace')
-        watchdog = spawn([sys.executable, '-c', WATCHDOG, str(process.pid),
-                          str(TIME_LIMIT * FACTOR)], stdin=subprocess.DEVNULL)
+        watchdog = threading.Timer(TIME_LIMIT * FACTOR, process.kill)
+        watchdog.start()
         try:
             for line in process.stdout:
                 if match := re.fullmatch(r'1\.\.(\d+)\n', line):
@@ -55,7 +56,7 @@ def run_program(bus, command):
                 print(line, end='', flush=True)
             code = wait_exit(process)
         finally:
-            end(watchdog)
+            watchdog.cancel()
             end(process)
         errors.seek(0)
         output = errors.read().decode(errors='replace')
@@ -67,17 +68,6 @@ def run_program(bus, command):
     if problems and output:
         diagnostic(output)
     return code, count, problems
-
-
-# In a separate process, since this one waits for lines.
-WATCHDOG = '''
-import os, select, signal, sys
-process = os.pidfd_open(int(sys.argv[1]))
-poll = select.poll()
-poll.register(process, select.POLLIN)
-if not poll.poll(float(sys.argv[2]) * 1000):
-    signal.pidfd_send_signal(process, signal.SIGKILL)
-'''
 
 
 def main():
