@@ -31,7 +31,7 @@ test_types(void)
     g_assert_cmpstr(g_enum_get_value(errors, WEB_LOCKS_ERROR_STOLEN)->value_nick, ==, "stolen");
     g_assert_cmpstr(g_quark_to_string(web_locks_error_quark()), ==, "web-locks-error-quark");
     g_assert_cmpstr(g_enum_get_value(errors, WEB_LOCKS_ERROR_CLOSED)->value_nick, ==, "closed");
-    g_assert_cmpuint(states->n_values, ==, 5);
+    g_assert_cmpuint(states->n_values, ==, 6);
     g_assert_cmpstr(g_enum_get_value(states, WEB_LOCKS_CLAIM_STATE_LOST)->value_nick, ==, "lost");
     g_type_class_unref(states);
     g_type_class_unref(errors);
