@@ -21,10 +21,15 @@ __all__ = []
 
 TIMEOUT_MS_MAX = 2**32 - 1
 
+@functools.cache
+def call_on_asyncio():
+    from gi.overrides import WebLocks_asyncio
+    return WebLocks_asyncio.call
+
+
 def on_asyncio(start, finish, **options):
     """A coroutine that calls `start`, awaits its callback, and returns the result of `finish`."""
-    from gi.overrides import WebLocks_asyncio
-    return WebLocks_asyncio.call(start, finish, **options)
+    return call_on_asyncio()(start, finish, **options)
 
 
 # ---- options

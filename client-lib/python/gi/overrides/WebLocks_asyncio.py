@@ -22,14 +22,21 @@ import ctypes
 import select
 import threading
 
-from gi.overrides.WebLocks_calls import LinkedCancellable, pumps
-from gi.repository import GLib
+from gi.overrides.WebLocks_calls import pumps
+from gi.repository import Gio, GLib, GObject
 
 # How often to check whether another thread still owns the context, in seconds, while a call is
 # awaited; GLib has no notification for that.
 OWNER_INTERVAL = 0.05
+# A timer that is due that much later than necessary is not replaced, in seconds. GLib rounds its
+# time-outs up to milliseconds.
+TIMER_SLACK = 0.002
 # How long the end of a loop waits, in seconds, until cancelled requests are undone.
 FAREWELL = 1.0
+
+
+# Not the class, whose constructor in Python takes several times as long.
+new_cancellable = Gio.Cancellable.new
 
 
 class PollFD(ctypes.Structure):
@@ -199,31 +206,46 @@ class Pump:
 
     def _step_kicked(self):
         self._is_kicked = False
+        if self._poller is not None and self._has_context:
+            self._watch()
+        else:
+            self._step()
+
+    def _step_timed(self):
+        self._timer = None
         self._step()
+
+    def _step_in(self, seconds):
+        """Keeps an earlier timer, since a step for nothing is cheaper than a timer for each call."""
+        due = self.loop.time() + seconds
+        if self._timer is not None:
+            if self._timer.when() <= due + TIMER_SLACK:
+                return
+            self._timer.cancel()
+        self._timer = self.loop.call_at(due, self._step_timed)
 
     def _step(self):
         if self._poller is None:
             return
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
         if not self._has_context:
             self._has_context = self._context.acquire()
         if not self._has_context:
             # Another thread owns the context and runs it.
             if self.awaited > 0:
-                self._timer = self.loop.call_later(OWNER_INTERVAL, self._step)
+                self._step_in(OWNER_INTERVAL)
             return
         # Iterate once only, so that a busy context does not starve the loop's other work.
         self._context.iterate()
-        if self._poller is None:
-            return
+        if self._poller is not None:
+            self._watch()
+
+    def _watch(self):
         events, timeout_ms = self._context.query()
         self._poller.watch(events)
         if timeout_ms == 0:
-            self.kick()
+            self.loop.call_soon(self._step)
         elif timeout_ms > 0:
-            self._timer = self.loop.call_later(timeout_ms / 1000, self._step)
+            self._step_in(timeout_ms / 1000)
 
     # -- calls
 
@@ -304,6 +326,25 @@ class Call:
                 cancellable.cancel()
 
 
+class LinkedCancellable:
+    """A context manager for a new cancellable, which is cancelled together with the caller's."""
+
+    def __init__(self, cancellable):
+        self.parent = cancellable
+
+    def __enter__(self):
+        self.child = new_cancellable()
+        # Gio.Cancellable.connect() differs from that of all other objects.
+        self.handler = GObject.Object.connect(self.parent, 'cancelled',
+                                              lambda _parent: self.child.cancel())
+        if self.parent.is_cancelled():
+            self.child.cancel()
+        return self.child
+
+    def __exit__(self, *_exception):
+        GObject.Object.disconnect(self.parent, self.handler)
+
+
 async def running_pump():
     loop = asyncio.get_running_loop()
     mine = pumps.get(threading.get_ident(), [])
@@ -328,6 +369,9 @@ async def call(start, finish, *, cancellable=None, can_cancel=True, undo=None, u
     this = Call(pump, finish, undo)
     if not can_cancel:
         return await finish_call(this, start, cancellable, None, undo_with)
+    if cancellable is None:
+        own = new_cancellable()
+        return await finish_call(this, start, own, own, undo_with)
     with LinkedCancellable(cancellable) as linked:
         return await finish_call(this, start, linked, linked, undo_with)
 
