@@ -56,6 +56,7 @@ for (const [what, work] of Object.entries({pairs, batches, failures})) {
             await work(t.name(), PAIRS);
             measured.push(measure());
         }
+        console.log(`# ${t.name()}, KiB after each round of ${PAIRS}: ${JSON.stringify(measured)}`);
         // The first rounds are for what is allocated once: code, and the memory that the heap keeps.
         for (const [key, most] of Object.entries(MOST_KB)) {
             const kilobytes = measured.map(usage => usage[key]);
