@@ -9,7 +9,6 @@
 #include "permit.h"
 #include "principal.h"
 #include "user-agent.h"
-#include "wanted.h"
 
 LockManager *
 lock_manager_get(Principal *principal, const char *bucket)
@@ -408,7 +407,7 @@ lock_manager_end_request(LockManager *manager, LockRequest *request, EffectKind 
     g_assert(request->state != LOCK_REQUEST_ENDED);
 
     if (request->state == LOCK_REQUEST_HELD) {
-        wanted_remove_holder(request);
+        lock_queue_remove_held(request);
         manager->n_held--;
     } else if (request->undecided == UNDECIDED_STEAL) {
         g_queue_unlink(&queue->permit->steals, &request->in_queue);
@@ -486,7 +485,7 @@ enter_lists(LockManager *manager, LockRequest *request, const LockRequest *store
         else
             manager->last_token = MAX(manager->last_token, request->token);
         manager->n_held++;
-        wanted_add_holder(request);
+        lock_queue_add_held(request);
         return;
     }
     g_queue_push_tail_link(&queue->pending, &request->in_queue);

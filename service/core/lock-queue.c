@@ -200,6 +200,37 @@ lock_queue_admits(const LockQueue *queue, LockMode mode, guint32 slots)
     return slots == holder->slots && queue->held.length < slots;
 }
 
+void
+lock_queue_add_held(LockRequest *request)
+{
+    LockQueue *queue = request->queue;
+
+    g_queue_push_tail_link(&queue->held, &request->in_queue);
+    if (queue->is_wanted)
+        wanted_add_holder(request);
+}
+
+void
+lock_queue_remove_held(LockRequest *request)
+{
+    LockQueue *queue = request->queue;
+    GList *next = request->in_queue.next;
+
+    g_queue_unlink(&queue->held, &request->in_queue);
+    if (queue->to_visit == &request->in_queue || request->in_untold != NULL)
+        wanted_remove_holder(request, next);
+}
+
+void
+lock_queue_update_wanted(LockQueue *queue)
+{
+    const gboolean is_wanted =
+        queue->pending.length > 0 || (queue->permit != NULL && permit_is_wanted(queue->permit));
+
+    if (queue->is_wanted != is_wanted)
+        wanted_change(queue);
+}
+
 static void
 grant(LockQueue *queue, LockRequest *request)
 {
@@ -208,7 +239,7 @@ grant(LockQueue *queue, LockRequest *request)
     g_assert(!request->agent->terminated);
 
     g_queue_unlink(&queue->pending, &request->in_queue);
-    wanted_add_holder(request);
+    lock_queue_add_held(request);
     user_agent_remove_deadline(request);
     queue->manager->n_held++;
     request->state = LOCK_REQUEST_HELD;
@@ -236,7 +267,7 @@ lock_queue_process(LockQueue *queue)
             break;
         grant(queue, request);
     }
-    wanted_update(queue);
+    lock_queue_update_wanted(queue);
 }
 
 void

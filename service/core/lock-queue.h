@@ -165,6 +165,14 @@ void lock_queue_unref(LockQueue *queue);
 /* Whether a lock of this mode and number of slots can be held together with the held locks. */
 gboolean lock_queue_admits(const LockQueue *queue, LockMode mode, guint32 slots);
 
+/* Append a lock to the held ones of its queue, and remove it. */
+void lock_queue_add_held(LockRequest *request);
+void lock_queue_remove_held(LockRequest *request);
+
+/* Finds out whether somebody waits for the locks that are held, or will be. To be called when the
+ * pending requests or the permit have changed. */
+void lock_queue_update_wanted(LockQueue *queue);
+
 /* Ends all held locks. The queue is not processed. */
 void lock_queue_end_held(LockQueue *queue, EffectKind effect_kind);
 

@@ -7,7 +7,6 @@
 #include "lock-queue.h"
 #include "principal.h"
 #include "user-agent.h"
-#include "wanted.h"
 
 #define NO_BOUNDARY G_MAXUINT64
 
@@ -161,7 +160,7 @@ permit_yield(LockQueue *queue, gboolean now)
         return;
     permit->boundary = MIN(permit->boundary, last != NULL && !now ? last->sequence : 0);
     permit_list_demand(queue);
-    wanted_update(queue);
+    lock_queue_update_wanted(queue);
 }
 
 void
@@ -171,7 +170,7 @@ permit_suspend(LockQueue *queue)
     queue->permit->boundary = NO_BOUNDARY;
     queue->permit->token_limit = 0;
     permit_list_demand(queue);
-    wanted_update(queue);
+    lock_queue_update_wanted(queue);
 }
 
 void

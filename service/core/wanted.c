@@ -4,15 +4,8 @@
 #include "wanted.h"
 
 #include "lock-manager.h"
-#include "permit.h"
 #include "principal.h"
 #include "user-agent.h"
-
-gboolean
-wanted_get(const LockQueue *queue)
-{
-    return queue->pending.length > 0 || (queue->permit != NULL && permit_is_wanted(queue->permit));
-}
 
 /* ---- the holders of a queue */
 
@@ -48,13 +41,9 @@ visit_from(LockQueue *queue, GList *link)
 }
 
 void
-wanted_update(LockQueue *queue)
+wanted_change(LockQueue *queue)
 {
-    const gboolean is_wanted = wanted_get(queue);
-
-    if (queue->is_wanted == is_wanted)
-        return;
-    queue->is_wanted = is_wanted;
+    queue->is_wanted = !queue->is_wanted;
     if (queue->to_visit == NULL)
         visit_from(queue, queue->held.head);
     else
@@ -66,18 +55,15 @@ wanted_add_holder(LockRequest *request)
 {
     LockQueue *queue = request->queue;
 
-    g_queue_push_tail_link(&queue->held, &request->in_queue);
-    if (queue->is_wanted && queue->to_visit == NULL)
+    if (queue->to_visit == NULL)
         visit_from(queue, &request->in_queue);
 }
 
 void
-wanted_remove_holder(LockRequest *request)
+wanted_remove_holder(LockRequest *request, GList *next)
 {
     LockQueue *queue = request->queue;
-    GList *next = request->in_queue.next;
 
-    g_queue_unlink(&queue->held, &request->in_queue);
     if (queue->to_visit == &request->in_queue)
         visit_from(queue, next);
     if (request->in_untold != NULL)

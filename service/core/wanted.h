@@ -17,9 +17,6 @@
 #include "core-types.h"
 #include "lock-queue.h"
 
-/* Whether somebody waits for the locks that are held, or will be, in the queue. */
-gboolean wanted_get(const LockQueue *queue);
-
 /* Visits the next holder of a queue that has changed, one queue after the other. `*out_agent` is
  * its agent, borrowed, if wanted_take() may return a lock of it that it did not before; otherwise
  * NULL. Returns FALSE if there was none to visit: UserAgent.wanted is empty. */
@@ -32,11 +29,14 @@ LockRequest *wanted_take(Agent *agent);
 /* Returns whether the request is a held lock that is wanted, and counts its holder as notified. */
 gboolean wanted_report(LockRequest *request);
 
-/* ---- for the other files of the core */
+/* ---- for the queue: where nobody waits, none of these is called */
 
-/* To be called when the pending requests or the permit of the queue have changed. */
-void wanted_update(LockQueue *queue);
+/* The locks that are held, or will be, are wanted now, or no longer. */
+void wanted_change(LockQueue *queue);
 
-/* Append a lock to the held ones of its queue, and remove it. */
+/* A lock has been appended to the held ones of a queue in which they are wanted. */
 void wanted_add_holder(LockRequest *request);
-void wanted_remove_holder(LockRequest *request);
+
+/* A lock that is to be visited, or of whose holder wanted_take() knows, has been removed from the
+ * held ones. `next` followed it, or is NULL. */
+void wanted_remove_holder(LockRequest *request, GList *next);
