@@ -38,6 +38,16 @@ take(Fixture *fixture, ClaimOperation operation)
 }
 
 static void
+take_permit(const Fixture *fixture, guint64 block)
+{
+    ClaimAction action;
+
+    g_assert_true(claim_take_action(fixture->claim, &action));
+    g_assert_cmpint(action.message, ==, CLAIM_PERMIT);
+    g_assert_cmpuint(action.block, ==, block);
+}
+
+static void
 answer_list(Fixture *fixture)
 {
     const ClaimResult result = {.version = 3, .children = fixture->children};
@@ -138,6 +148,48 @@ test_lost_answer(void)
     }
 }
 
+/* A steal from a host that shares the lock with this one is aborted while it is carried out. The
+ * lock service may hold the lock, under the permit that the steal has replaced: it gets another. */
+static void
+test_not_needed(void)
+{
+    const ClaimDemand shares = {.want = PERMIT_SHARED};
+    const ClaimDemand steals = {.want = PERMIT_EXCLUSIVE, .has_steal = TRUE, .block = 5};
+    const ClaimDemand wants_nothing = {.block = 5};
+    Fixture fixture = {.base = 1, .children = g_array_new(FALSE, FALSE, sizeof(ClaimName))};
+
+    fixture.claim = claim_new(1, &fixture.last_turn);
+    claim_connected(fixture.claim, OWN_SESSION, 0);
+    claim_set_demand(fixture.claim, &shares, 0);
+    take(&fixture, CLAIM_CREATE);
+    claim_result(fixture.claim, &(ClaimResult){.sequence = 2}, 0);
+    take(&fixture, CLAIM_LIST);
+    add_claim(&fixture, PERMIT_SHARED, 2, 0);
+    add_claim(&fixture, PERMIT_SHARED, OWN_SESSION, 1);
+    answer_list(&fixture);
+    take(&fixture, CLAIM_GRANT);
+    claim_result(fixture.claim, &(ClaimResult){.block = 5}, 0);
+    take_permit(&fixture, 5);
+    take(&fixture, CLAIM_LIST);
+    answer_list(&fixture);
+    claim_set_demand(fixture.claim, &steals, 0);
+    {
+        g_auto(ClaimAction) action = take(&fixture, CLAIM_STEAL);
+
+        g_assert_cmpuint(action.ended->len, ==, 2);
+        g_array_set_size(fixture.children, 0);
+        g_array_append_val(fixture.children, action.name);
+    }
+    claim_set_demand(fixture.claim, &wants_nothing, 0);
+    claim_result(fixture.claim, &(ClaimResult){.n_created = 3}, 0);
+    take(&fixture, CLAIM_LIST);
+    answer_list(&fixture);
+    take(&fixture, CLAIM_GRANT);
+    claim_result(fixture.claim, &(ClaimResult){.block = 6}, 0);
+    take_permit(&fixture, 6);
+    clear(&fixture);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -145,5 +197,6 @@ main(int argc, char **argv)
     g_test_add_func("/steal/made-after", test_made_after);
     g_test_add_func("/steal/made-before", test_made_before);
     g_test_add_func("/steal/lost-answer", test_lost_answer);
+    g_test_add_func("/steal/not-needed", test_not_needed);
     return g_test_run();
 }
