@@ -5,11 +5,13 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+from glob import glob
 
 import tap
 from buses import environment
@@ -41,6 +43,21 @@ class Site(unittest.TestCase):
     def test_every_link_has_a_target(self):
         checked = script('check_links.py', self.site)
         self.assertEqual((checked.stdout, checked.returncode), ('', 0))
+
+    def test_pages_of_the_library_can_be_read_without_the_site(self):
+        """They are plain Markdown, and in the site the names in them are links."""
+        folder = os.path.join(os.path.dirname(SCRIPTS), 'library')
+        for name in glob('*.md', root_dir=folder):
+            with self.subTest(name), open(os.path.join(folder, name), encoding='utf-8') as file:
+                text = file.read()
+                self.assertEqual(re.findall(r'\[\w+@.*?\]|%[A-Z]+|^Slug:.*', text, re.MULTILINE), [])
+                for page in re.findall(r'\]\(([\w.]+)\)', text):
+                    self.assertTrue(os.path.exists(os.path.join(folder, page)), page)
+        page = self.read('library/claims.html')
+        for target in ('class.Claim', 'property.Claim.held', 'method.Claim.stop', 'ctor.Claim.new_for_file',
+                       'const.DOCUMENTS_BUCKET'):
+            self.assertIn(f'href="{target}.html"', page)
+        self.assertIn('href="error.Error.html', self.read('library/losing.html'))
 
     def test_a_broken_link_is_found(self):
         page = os.path.join(self.site, 'broken.html')
