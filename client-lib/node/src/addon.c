@@ -14,7 +14,6 @@
  * A process stays alive while operations are pending. What it holds does not keep it alive. */
 
 #include <node_api.h>
-#include <sched.h>
 #include <string.h>
 #include <weblocks/weblocks.h>
 
@@ -22,6 +21,9 @@
 
 /* More than the service accepts, so that what is cut is refused. */
 #define STRING_BYTES_MAX 1100
+
+/* How long an answer is waited for before the thread waits instead. */
+#define ANSWER_PATIENCE_US 50
 
 /* The flags of request(). */
 enum {
@@ -527,17 +529,14 @@ run(napi_env env, napi_callback_info info)
 
 /* look(): calls with the results that are there. Returns whether there were any: then look() has to
  * follow again, and otherwise the thread waits for more. To wake up this thread by another one
- * takes longer than the service needs for an answer; it gets the processor first, if there is only
- * one. */
+ * takes longer than the service needs for an answer. */
 static napi_value
 look(napi_env env, napi_callback_info info)
 {
     Module *self = get_arguments(env, info, NULL, 0);
     napi_value value = NULL;
-    gboolean has_run;
+    const gboolean has_run = loop_run(self->loop, ANSWER_PATIENCE_US);
 
-    sched_yield();
-    has_run = loop_run(self->loop);
     if (!has_run)
         loop_wait(self->loop);
     napi_get_boolean(env, has_run, &value);
@@ -561,7 +560,7 @@ on_wake(napi_env env, napi_value function, void *context, void *data)
 
     if (env == NULL)
         return;
-    loop_run(self->loop);
+    loop_run(self->loop, 0);
     loop_wait(self->loop);
 }
 

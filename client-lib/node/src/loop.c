@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <gio/gio.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -141,16 +142,25 @@ query(Loop *self, int priority)
     } while (self->fds->len > n_max);
 }
 
+/* Like g_poll(), whose unit is too large. */
+static void
+poll_descriptors(Loop *self, guint patience_us)
+{
+    const struct timespec patience = {0, patience_us * 1000};
+
+    ppoll((struct pollfd *)(void *)self->fds->data, self->fds->len, &patience, NULL);
+}
+
 /* Dispatches one round. Returns whether there was anything to dispatch. */
 static gboolean
-run_round(Loop *self, gboolean is_polling)
+run_round(Loop *self, gboolean is_polling, guint patience_us)
 {
     int priority;
     const gboolean is_ready = g_main_context_prepare(self->context, &priority);
 
     query(self, priority);
     if (is_polling)
-        g_poll((GPollFD *)self->fds->data, self->fds->len, 0);
+        poll_descriptors(self, is_ready ? 0 : patience_us);
     else if (!is_ready)
         return FALSE;
     if (!g_main_context_check(self->context, priority, (GPollFD *)self->fds->data,
@@ -162,12 +172,12 @@ run_round(Loop *self, gboolean is_polling)
 }
 
 gboolean
-loop_run(Loop *self)
+loop_run(Loop *self, guint patience_us)
 {
     guint n_rounds = 0;
 
     g_main_context_push_thread_default(self->context);
-    while (n_rounds < ROUNDS_MAX && run_round(self, n_rounds == 0))
+    while (n_rounds < ROUNDS_MAX && run_round(self, n_rounds == 0, patience_us))
         n_rounds++;
     g_main_context_pop_thread_default(self->context);
     return n_rounds > 0;

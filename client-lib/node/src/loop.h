@@ -25,8 +25,9 @@ void loop_free(Loop *self);
 /* Borrowed. */
 GMainContext *loop_get_context(const Loop *self);
 
-/* Dispatches what is ready. Returns whether there was anything. */
-gboolean loop_run(Loop *self);
+/* Dispatches what is ready, and waits up to `patience_us` if nothing is yet. Returns whether there
+ * was anything. */
+gboolean loop_run(Loop *self, guint patience_us);
 
 /* Makes the thread wait. Called immediately after loop_run(). */
 void loop_wait(Loop *self);
