@@ -146,7 +146,7 @@ query(Loop *self, int priority)
 static void
 poll_descriptors(Loop *self, guint patience_us)
 {
-    const struct timespec patience = {0, patience_us * 1000};
+    const struct timespec patience = {0, patience_us * 1000L};
 
     ppoll((struct pollfd *)(void *)self->fds->data, self->fds->len, &patience, NULL);
 }
