@@ -62,14 +62,6 @@ engine_path_generation(const char *root, const char *bucket, guint generation)
 }
 
 gboolean
-engine_path_is_shared(const char *name_path)
-{
-    g_autofree char *user_path = g_path_get_dirname(name_path);
-
-    return g_ascii_strtoull(strrchr(user_path, '/') + 1, NULL, 10) == CLUSTER_NO_UID;
-}
-
-gboolean
 engine_path_parse_host(const char *node, char **host, guint64 *session)
 {
     const char *dash = strrchr(node, '-');

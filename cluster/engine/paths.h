@@ -28,8 +28,5 @@ char *engine_path_name(const char *root, const char *bucket, guint32 uid, const 
 char *engine_path_tokens(const char *root, const char *bucket);
 char *engine_path_generation(const char *root, const char *bucket, guint generation);
 
-/* Whether the path of a name is in a shared bucket. */
-gboolean engine_path_is_shared(const char *name_path);
-
 /* Parses the name of a node below ROOT/sessions. `host` may be NULL, else it is a new string. */
 gboolean engine_path_parse_host(const char *node, char **host, guint64 *session);
