@@ -238,12 +238,6 @@ service_socket_free(ServiceSocket *self)
     g_free(self);
 }
 
-gboolean
-service_socket_is_connected(const ServiceSocket *self)
-{
-    return self->is_greeted;
-}
-
 void
 service_socket_disconnect(ServiceSocket *self)
 {

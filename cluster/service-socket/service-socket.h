@@ -41,9 +41,6 @@ ServiceSocket *service_socket_new(const char *path,
 void service_socket_free(ServiceSocket *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ServiceSocket, service_socket_free)
 
-/* Whether a service is connected, and has sent `hello`. */
-gboolean service_socket_is_connected(const ServiceSocket *self);
-
 /* Disconnects the service, if there is one; `closed` is called. */
 void service_socket_disconnect(ServiceSocket *self);
 
