@@ -172,12 +172,6 @@ static const LimitId limit_ids[N_CHARGES][N_SCOPES] = {
     [CHARGE_DEMAND] = {LIMIT_REQUESTS_PER_APP, LIMIT_REQUESTS_PER_UID, LIMIT_REQUESTS_TOTAL},
 };
 
-LimitId
-limits_get_id(ChargeKind kind, LimitsScope scope)
-{
-    return limit_ids[kind][scope];
-}
-
 void
 limits_account_fini(const LimitsAccount *account)
 {

@@ -104,9 +104,6 @@ gboolean limits_admit(const Limits *limits,
 void limits_charge(LimitsAccount *account, ChargeKind kind, guint32 n);
 void limits_discharge(LimitsAccount *account, ChargeKind kind, guint32 n);
 
-/* Returns the limit for a kind of object in a scope. */
-LimitId limits_get_id(ChargeKind kind, LimitsScope scope);
-
 /* ---- principals */
 
 struct Principal {

@@ -60,9 +60,12 @@ static char *
 describe_difference(
     const LimitsAccount *account, ChargeKind kind, const char *what, guint32 charged, guint32 found)
 {
-    return g_strdup_printf("%s: an account has %u %s, there are %u",
-                           limit_id_get_name(limits_get_id(kind, account->scope)), charged, what,
-                           found);
+    static const char *const kinds[N_CHARGES] = {"clients", "requests", "text bytes", "watches",
+                                                 "demands"};
+    static const char *const scopes[N_SCOPES] = {"an application", "a uid", "the total"};
+
+    return g_strdup_printf("%s of %s: the account has %u %s, there are %u", kinds[kind],
+                           scopes[account->scope], charged, what, found);
 }
 
 static guint32

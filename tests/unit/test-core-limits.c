@@ -103,12 +103,19 @@ static void
 test_at_each_limit(Tree *tree, gconstpointer data)
 {
     static const guint32 values[] = {1, 2, 3, 1000, G_MAXINT32 - 1, G_MAXINT32, G_MAXUINT32};
+    static const LimitId ids[N_CHARGES][N_SCOPES] = {
+        {LIMIT_CLIENTS_PER_APP, LIMIT_CLIENTS_PER_UID, LIMIT_CLIENTS_TOTAL},
+        {LIMIT_REQUESTS_PER_APP, LIMIT_REQUESTS_PER_UID, LIMIT_REQUESTS_TOTAL},
+        {LIMIT_TEXT_BYTES_PER_APP, LIMIT_TEXT_BYTES_PER_UID, LIMIT_TEXT_BYTES_TOTAL},
+        {LIMIT_WATCHES_PER_APP, LIMIT_WATCHES_PER_UID, LIMIT_WATCHES_TOTAL},
+        {LIMIT_REQUESTS_PER_APP, LIMIT_REQUESTS_PER_UID, LIMIT_REQUESTS_TOTAL},
+    };
 
     for (guint kind = 0; kind < N_CHARGES; kind++)
         for (guint scope = 0; scope < N_SCOPES; scope++)
             for (guint i = 0; i < G_N_ELEMENTS(values); i++) {
                 LimitsAccount *const accounts[] = {&tree->app, &tree->uid, &tree->total};
-                LimitId id = limits_get_id((ChargeKind)kind, (LimitsScope)scope);
+                LimitId id = ids[kind][scope];
                 guint32 *n = &accounts[scope]->n[kind];
                 LimitsAccount *charged = &tree->app;
 
