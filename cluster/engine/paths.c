@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "bus-string.h"
-#include "cluster-packet.h"
 
 #define COMPONENT_MAX  255
 #define SESSION_DIGITS 16
