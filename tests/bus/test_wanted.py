@@ -6,7 +6,6 @@
 import signal
 
 from harness import BusTestCase, main
-from rawbus import lock_call
 from sockets import packets
 from statecase import StateCase
 

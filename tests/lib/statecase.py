@@ -8,7 +8,6 @@ import os
 import shutil
 import tempfile
 
-from calls import DBusError
 from harness import BusTestCase, owner_of, wait_for
 
 # The error of a call when the service has ended: the bus sends one of these.
@@ -108,16 +107,6 @@ class StateCase(BusTestCase):
                     self.assertLessEqual(new[6], old[6], (old, new))
             else:
                 self.assertEqual(value, after[key], key)
-
-    def release_or_not_held(self, client, id_, bucket='default'):
-        """Releases again, as a client does after a call without a reply. Returns whether the lock
-        was still held."""
-        try:
-            client.release(id_, bucket)
-            return True
-        except DBusError as error:
-            self.assertEqual(error.short, 'NotHeld')
-            return False
 
     def wait_granted(self, client, id_):
         return client.wait_granted(id_).args[4]
