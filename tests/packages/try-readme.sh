@@ -57,7 +57,7 @@ program() {
     sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$2" | sed '1d;/^```/,$d'
 }
 
-# wait_for COMMAND...: repeats the command for up to a minute.
+# wait_for COMMAND...: repeats the command for a minute or more.
 wait_for() {
     for _ in $(seq 600); do
         if "$@" >/dev/null 2>&1; then
