@@ -8,7 +8,8 @@
 # back at the end. VARIANT is mmdebstrap's. The root has the packages of that variant and this machine's mirrors,
 # and nothing else of the machine. It is a mount point with /proc, /sys, /dev and /run of its own, as the root
 # of a machine is: in a chroot there are no user namespaces, which bubblewrap needs, and the service refuses
-# clients whose root is no mount point that it can find. The root is removed at the end.
+# clients whose root is no mount point that it can find. The root is removed at the end. This takes root: others
+# need sudo. All that is in DIRECTORY belongs to its owner afterwards.
 set -euo pipefail
 
 # Runs in namespaces of its own, for the root $1.
@@ -42,6 +43,12 @@ enter() {
 if [[ $1 == --enter ]]; then
   enter "$2"
 fi
+
+if [[ $EUID -ne 0 ]]; then
+  exec sudo "$(realpath "${BASH_SOURCE[0]}")" "$@"
+fi
+owner=$(stat -c %u:%g "$2")
+trap 'chown -R "$owner" "$2"' EXIT
 
 mapfile -t mirrors < <(apt-get indextargets --format "deb \$(REPO_URI) \$(CODENAME) main" \
   'Created-By: Packages' 'Origin: Debian' 'Component: main' | grep ' bookworm' | sort -u)
