@@ -104,14 +104,14 @@ class CliTestCase(BusTestCase):
     def setUp(self):
         super().setUp()
         adopt_orphans()
-        self._before = children(os.getpid())
+        self.not_left = children(os.getpid())
         self.addCleanup(self._end_left)
         self.locks = RawClient(self.bus.address)
         self.addCleanup(self.locks.close)
 
     def _end_left(self):
         """Ends what a test has left if it has failed, such as a keeper that is stopped."""
-        others = {*self._before, *(service.process.pid for service in self.services)}
+        others = {*self.not_left, *(service.process.pid for service in self.services)}
         while left := set(children(os.getpid())) - others:
             for pid in left:
                 os.kill(pid, signal.SIGKILL)

@@ -9,7 +9,7 @@ import tempfile
 import time
 
 from buses import PATIENCE, environment, readable
-from cli import CliTestCase
+from cli import CliTestCase, children
 from harness import main
 from terminal import Terminal
 
@@ -96,6 +96,7 @@ class Completion:
         self.client_a = self.client()
         if self.shell is None:
             self.start_once()
+            self.not_left = children(os.getpid())
 
     def start_once(self):
         """One shell for all cases: each of them begins with an empty line."""
