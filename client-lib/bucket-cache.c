@@ -16,34 +16,11 @@ typedef struct {
     char *key;
     WebLocksLockInfo *info;
     guint page; /* the last one that it was in */
-    gboolean is_held;
     gboolean has_ended;
-    gboolean is_downgraded; /* and the info does not have that yet */
-    LockGrant grant;        /* if it is held */
-    ShownList *list;        /* that it is in; NULL: none yet */
+    LockState state; /* which the info does not have yet, if it is changed */
+    ShownList *list; /* that it is in; NULL: none yet */
     gboolean is_changed;
 } Entry;
-
-struct BucketCache {
-    WebLocksManager *manager;
-    const char *name; /* NULL: all names */
-    guint64 rank;
-    GHashTable *entries;       /* key -> Entry, which has not ended */
-    GPtrArray *hosts;          /* entries of other hosts */
-    GHashTable *queues;        /* name -> array of Entry, in the order of the requests */
-    GPtrArray *changed;        /* entries */
-    GHashTable *changed_names; /* of queues */
-    GHashTable *awaited;       /* the keys of requests that are known from signals only */
-    guint64 n_added;           /* how many entries there have ever been */
-    guint64 after;             /* the cursor of the last one that has been read */
-    gboolean is_stale;
-    gboolean is_due;    /* what other hosts hold has to be read */
-    gboolean has_more;  /* there are further pages */
-    gboolean reads_all; /* the last call reads from the beginning */
-    guint n_pages;      /* how many have been read */
-    guint first_page;   /* since reading from the beginning; 0: it is over */
-    guint64 last_order; /* of the last entry in these pages */
-};
 
 static void
 entry_clear(gpointer data)
@@ -92,36 +69,6 @@ bucket_cache_free(BucketCache *self)
     g_free(self);
 }
 
-WebLocksManager *
-bucket_cache_get_manager(const BucketCache *self)
-{
-    return self->manager;
-}
-
-void
-bucket_cache_invalidate(BucketCache *self)
-{
-    self->is_stale = TRUE;
-}
-
-void
-bucket_cache_restart(BucketCache *self)
-{
-    self->has_more = FALSE;
-}
-
-gboolean
-bucket_cache_has_more(const BucketCache *self)
-{
-    return self->has_more;
-}
-
-void
-bucket_cache_poll_hosts(BucketCache *self)
-{
-    self->is_due = TRUE;
-}
-
 gboolean
 bucket_cache_wants_call(const BucketCache *self)
 {
@@ -143,7 +90,7 @@ note_changed(BucketCache *self, Entry *entry)
     if (!entry->is_changed)
         g_ptr_array_add(self->changed, g_rc_box_acquire(entry));
     entry->is_changed = TRUE;
-    g_hash_table_add(self->changed_names, g_strdup(web_locks_lock_info_get_name(entry->info)));
+    g_hash_table_add(self->changed_names, g_strdup(entry->info->name));
 }
 
 static Entry *
@@ -153,9 +100,8 @@ entry_new(BucketCache *self, WebLocksLockInfo *info, guint64 order)
 
     entry->info = g_object_ref(info);
     entry->page = self->n_pages;
-    entry->is_held = web_locks_lock_info_get_held(info);
-    entry->grant = web_locks_lock_info_get_grant(info);
-    web_locks_lock_info_set_manager(info, self->manager);
+    entry->state = web_locks_lock_info_get_state(info);
+    g_set_object(&info->manager, self->manager);
     info->rank = self->rank;
     info->order = order;
     note_changed(self, entry);
@@ -166,7 +112,7 @@ entry_new(BucketCache *self, WebLocksLockInfo *info, guint64 order)
 static void
 add(BucketCache *self, char *key, WebLocksLockInfo *info)
 {
-    const char *name = web_locks_lock_info_get_name(info);
+    const char *name = info->name;
     GPtrArray *queue = g_hash_table_lookup(self->queues, name);
     Entry *entry = entry_new(self, info, ++self->n_added);
 
@@ -183,8 +129,7 @@ add(BucketCache *self, char *key, WebLocksLockInfo *info)
 static void
 end(BucketCache *self, Entry *entry)
 {
-    g_ptr_array_remove(g_hash_table_lookup(self->queues, web_locks_lock_info_get_name(entry->info)),
-                       entry);
+    g_ptr_array_remove(g_hash_table_lookup(self->queues, entry->info->name), entry);
     entry->has_ended = TRUE;
     note_changed(self, entry);
     g_hash_table_remove(self->entries, entry->key);
@@ -192,13 +137,15 @@ end(BucketCache *self, Entry *entry)
         self->after = 0; /* the cursors of an empty bucket restart */
 }
 
+/* A held lock keeps the time of its grant. */
 static void
-grant(BucketCache *self, Entry *entry, LockGrant values)
+set_state(BucketCache *self, Entry *entry, LockState state)
 {
-    if (entry->is_held)
+    if (entry->state.held == state.held && entry->state.mode == state.mode)
         return;
-    entry->is_held = TRUE;
-    entry->grant = values;
+    if (entry->state.held)
+        state.since = entry->state.since;
+    entry->state = state;
     note_changed(self, entry);
 }
 
@@ -246,7 +193,8 @@ bucket_cache_signal(BucketCache *self, const char *member, GVariant *body)
 {
     g_autofree char *key = NULL;
     const char *client_id;
-    guint64 id, token;
+    LockState state;
+    guint64 id;
     Entry *entry;
     const gboolean is_granted = g_str_equal(member, "Granted");
     const gboolean is_released = g_str_equal(member, "Released");
@@ -270,8 +218,11 @@ bucket_cache_signal(BucketCache *self, const char *member, GVariant *body)
     } else if (is_released) {
         end(self, entry);
     } else if (is_granted) {
-        g_variant_get_child(body, 4, "t", &token);
-        grant(self, entry, (LockGrant){token, g_get_real_time()});
+        state = entry->state;
+        state.held = TRUE;
+        state.since = g_get_real_time();
+        g_variant_get_child(body, 4, "t", &state.token);
+        set_state(self, entry, state);
     }
 }
 
@@ -293,32 +244,22 @@ bucket_cache_build(BucketCache *self)
     return inspect_page_build(self->manager, self->name, self->after);
 }
 
-/* Whether it can have become shared. */
-static gboolean
-is_downgraded(const Entry *entry, WebLocksLockInfo *info)
-{
-    return web_locks_lock_info_get_held(info) &&
-           web_locks_lock_info_get_mode(info) == WEB_LOCKS_MODE_SHARED &&
-           web_locks_lock_info_get_mode(entry->info) == WEB_LOCKS_MODE_EXCLUSIVE;
-}
-
 /* After a restart of the service without its state, another lock may have the id. What has stayed
- * the same is in the same order as before. */
+ * the same is in the same order as before; it may have become shared while it is held. */
 static gboolean
-is_same(const BucketCache *self, const Entry *entry, WebLocksLockInfo *info)
+is_same(const BucketCache *self, const Entry *entry, const WebLocksLockInfo *info)
 {
-    return g_str_equal(web_locks_lock_info_get_name(entry->info),
-                       web_locks_lock_info_get_name(info)) &&
-           (web_locks_lock_info_get_mode(entry->info) == web_locks_lock_info_get_mode(info) ||
-            is_downgraded(entry, info)) &&
-           (!entry->is_held || entry->grant.token == web_locks_lock_info_get_token(info)) &&
+    return g_str_equal(entry->info->name, info->name) &&
+           (entry->state.mode == info->mode ||
+            (info->held && info->mode == WEB_LOCKS_MODE_SHARED)) &&
+           (!entry->state.held || entry->state.token == info->token) &&
            entry->info->order > self->last_order;
 }
 
 static void
 take(BucketCache *self, WebLocksLockInfo *info)
 {
-    char *key = make_key(web_locks_lock_info_get_client_id(info), web_locks_lock_info_get_id(info));
+    char *key = make_key(info->client_id, info->id);
     Entry *entry = g_hash_table_lookup(self->entries, key);
 
     if (entry != NULL && !is_same(self, entry, info)) {
@@ -332,12 +273,8 @@ take(BucketCache *self, WebLocksLockInfo *info)
     g_free(key);
     entry->page = self->n_pages;
     self->last_order = entry->info->order;
-    if (web_locks_lock_info_get_held(info))
-        grant(self, entry, web_locks_lock_info_get_grant(info));
-    if (is_downgraded(entry, info)) {
-        entry->is_downgraded = TRUE;
-        note_changed(self, entry);
-    }
+    if (info->held)
+        set_state(self, entry, web_locks_lock_info_get_state(info));
 }
 
 /* What they hold of a name is on the last page. No signals are sent for it, so the monitor reads it
@@ -396,21 +333,15 @@ typedef struct {
 static gboolean
 is_exclusive(const Entry *entry)
 {
-    return web_locks_lock_info_get_mode(entry->info) == WEB_LOCKS_MODE_EXCLUSIVE;
-}
-
-static guint
-get_slots(const Entry *entry)
-{
-    return web_locks_lock_info_get_slots(entry->info);
+    return entry->state.mode == WEB_LOCKS_MODE_EXCLUSIVE;
 }
 
 /* Whether the two can't be held together. */
 static gboolean
 conflict(const Entry *a, const Entry *b)
 {
-    if (is_exclusive(a) && is_exclusive(b) && get_slots(a) == get_slots(b))
-        return get_slots(a) == 1;
+    if (is_exclusive(a) && is_exclusive(b) && a->state.slots == b->state.slots)
+        return a->state.slots == 1;
     return is_exclusive(a) || is_exclusive(b);
 }
 
@@ -418,7 +349,7 @@ static gboolean
 is_admitted(const Visited *self, const Entry *entry)
 {
     return self->n_held == 0 || (!conflict(self->holder, entry) &&
-                                 (!is_exclusive(entry) || self->n_held < get_slots(entry)));
+                                 (!is_exclusive(entry) || self->n_held < entry->state.slots));
 }
 
 static void
@@ -438,7 +369,7 @@ find_blockers(Blockers *blockers, const Visited *visited, const Entry *entry)
     *blockers = (Blockers){0};
     for (guint i = 0; i < visited->n_considered; i++)
         if (i < visited->n_held ? waits_for_holders : conflict(visited->considered[i], entry))
-            add_blocker(blockers, web_locks_lock_info_get_client_id(visited->considered[i]->info));
+            add_blocker(blockers, visited->considered[i]->info->client_id);
 }
 
 static void
@@ -446,7 +377,7 @@ visit(Visited *self, const Entry *entry)
 {
     if (self->n_considered < BLOCKERS_MAX)
         self->considered[self->n_considered++] = entry;
-    if (!entry->is_held)
+    if (!entry->state.held)
         return;
     self->holder = entry;
     self->n_held++;
@@ -461,18 +392,18 @@ update_queue(GPtrArray *queue, GPtrArray *frozen)
     Visited visited = {.n_considered = 0};
 
     for (guint i = 0; i < queue->len; i++)
-        if (((const Entry *)queue->pdata[i])->is_held)
+        if (((const Entry *)queue->pdata[i])->state.held)
             visit(&visited, queue->pdata[i]);
     for (guint i = 0; i < queue->len; i++) {
         const Entry *entry = queue->pdata[i];
         const guint mode = is_exclusive(entry) ? 1 : 0;
 
-        if (entry->is_held)
+        if (entry->state.held)
             continue;
-        if (visited.n_considered < BLOCKERS_MAX || slots[mode] != get_slots(entry))
+        if (visited.n_considered < BLOCKERS_MAX || slots[mode] != entry->state.slots)
             find_blockers(&of_modes[mode], &visited, entry);
         /* What is visited next is not in these. */
-        slots[mode] = visited.n_considered < BLOCKERS_MAX ? 0 : get_slots(entry);
+        slots[mode] = visited.n_considered < BLOCKERS_MAX ? 0 : entry->state.slots;
         web_locks_lock_info_set_queued(entry->info, ++position, of_modes[mode].ids, frozen);
         visit(&visited, entry);
     }
@@ -502,22 +433,19 @@ bucket_cache_collect(BucketCache *self, ShownList *held, ShownList *pending, GPt
 {
     for (guint i = 0; i < self->changed->len; i++) {
         Entry *entry = self->changed->pdata[i];
-        ShownList *now = entry->is_held ? held : pending;
+        ShownList *now = entry->state.held ? held : pending;
 
         entry->is_changed = FALSE;
-        if (entry->is_downgraded)
-            web_locks_lock_info_set_downgraded(entry->info, frozen);
-        entry->is_downgraded = FALSE;
         if (entry->has_ended)
             now = NULL;
+        else
+            web_locks_lock_info_set_state(entry->info, &entry->state, frozen);
         if (entry->list == now)
             continue;
         if (entry->list != NULL)
             g_ptr_array_add(entry->list->removed, g_object_ref(entry->info));
         if (now != NULL)
             g_ptr_array_add(now->added, g_object_ref(entry->info));
-        if (now == held && !web_locks_lock_info_get_held(entry->info))
-            web_locks_lock_info_set_granted(entry->info, &entry->grant, frozen);
         entry->list = now;
     }
     g_ptr_array_set_size(self->changed, 0);

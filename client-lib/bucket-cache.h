@@ -19,8 +19,6 @@
 
 #include "client-lib/engine/method-call.h"
 
-typedef struct BucketCache BucketCache;
-
 /* A list of a monitor, and arrays of the WebLocksLockInfo that are to be added and removed. */
 typedef struct {
     GListStore *store;
@@ -28,20 +26,34 @@ typedef struct {
     GPtrArray *removed;
 } ShownList;
 
-/* `name` is borrowed; NULL: all names. `rank` is its place among the buckets of a monitor. Nothing
- * has been read. */
+/* Others only read `manager` and `has_more`, and set the flags. */
+typedef struct {
+    WebLocksManager *manager;
+    const char *name;          /* NULL: all names */
+    guint64 rank;              /* its place among the buckets of a monitor */
+    GHashTable *entries;       /* key -> Entry, which has not ended */
+    GPtrArray *hosts;          /* entries of other hosts */
+    GHashTable *queues;        /* name -> array of Entry, in the order of the requests */
+    GPtrArray *changed;        /* entries */
+    GHashTable *changed_names; /* of queues */
+    GHashTable *awaited;       /* the keys of requests that are known from signals only */
+    guint64 n_added;           /* how many entries there have ever been */
+    guint64 after;             /* the cursor of the last one that has been read */
+    gboolean is_stale;         /* everything has to be read again: signals may have been missed */
+    gboolean is_due;           /* what other hosts hold has to be read, if it has a name */
+    /* There are further pages. They are read even if something has to be read again after them, so
+     * that a bucket of which signals are missed all the time is shown, too. FALSE makes it read
+     * from the beginning. */
+    gboolean has_more;
+    gboolean reads_all; /* the last call reads from the beginning */
+    guint n_pages;      /* how many have been read */
+    guint first_page;   /* since reading from the beginning; 0: it is over */
+    guint64 last_order; /* of the last entry in these pages */
+} BucketCache;
+
+/* `name` is borrowed; NULL: all names. Nothing has been read. */
 BucketCache *bucket_cache_new(WebLocksManager *manager, const char *name, guint64 rank);
 void bucket_cache_free(BucketCache *self);
-WebLocksManager *bucket_cache_get_manager(const BucketCache *self);
-
-/* Everything has to be read again: signals may have been missed. */
-void bucket_cache_invalidate(BucketCache *self);
-
-/* The service is another one, so what is being read is read from the beginning. */
-void bucket_cache_restart(BucketCache *self);
-
-/* What other hosts hold has to be read again, if this is a cache of one name. */
-void bucket_cache_poll_hosts(BucketCache *self);
 
 /* The bucket is empty, and nothing has to be read. */
 void bucket_cache_clear(BucketCache *self);
@@ -56,9 +68,6 @@ MethodCallMessage bucket_cache_build(BucketCache *self);
 
 /* Takes the reply. Returns FALSE and an error if it is not readable. */
 gboolean bucket_cache_read(BucketCache *self, GVariant *body, GError **error);
-/* Whether there are further pages. They are read even if something has to be read again after them,
- * so that a bucket of which signals are missed all the time is shown, too. */
-gboolean bucket_cache_has_more(const BucketCache *self);
 
 /* Changes the items, and collects what has changed in the lists since this was last called. The
  * "notify" of the changed items is frozen; they are added to `frozen`. */

@@ -112,12 +112,6 @@ web_locks_lock_info_is_of_another_host(WebLocksLockInfo *self)
 
 /* ---- changes, in a monitor */
 
-void
-web_locks_lock_info_set_manager(WebLocksLockInfo *self, WebLocksManager *manager)
-{
-    g_set_object(&self->manager, manager);
-}
-
 int
 web_locks_lock_info_compare(gpointer a, gpointer b)
 {
@@ -158,33 +152,36 @@ web_locks_lock_info_set_queued(WebLocksLockInfo *self,
     }
 }
 
+LockState
+web_locks_lock_info_get_state(const WebLocksLockInfo *self)
+{
+    return (LockState){self->held, self->mode, self->slots, self->token, self->since};
+}
+
 void
-web_locks_lock_info_set_granted(WebLocksLockInfo *self, const LockGrant *grant, GPtrArray *frozen)
+web_locks_lock_info_set_state(WebLocksLockInfo *self, const LockState *state, GPtrArray *frozen)
 {
     static const char *const none[] = {NULL};
+    const gboolean is_granted = state->held && !self->held;
+    const gboolean is_downgraded = state->mode != self->mode;
 
-    web_locks_lock_info_set_queued(self, 0, none, frozen);
+    if (is_granted)
+        web_locks_lock_info_set_queued(self, 0, none, frozen);
+    if (!is_granted && !is_downgraded)
+        return;
     freeze(self, frozen);
-    self->held = TRUE;
-    self->token = grant->token;
-    self->since = grant->since_us;
-    g_object_notify(G_OBJECT(self), "held");
-    g_object_notify(G_OBJECT(self), "token");
-    g_object_notify(G_OBJECT(self), "since");
-}
-
-void
-web_locks_lock_info_set_downgraded(WebLocksLockInfo *self, GPtrArray *frozen)
-{
-    freeze(self, frozen);
-    self->mode = WEB_LOCKS_MODE_SHARED;
-    self->slots = 1;
-    g_object_notify(G_OBJECT(self), "mode");
-    g_object_notify(G_OBJECT(self), "slots");
-}
-
-LockGrant
-web_locks_lock_info_get_grant(WebLocksLockInfo *self)
-{
-    return (LockGrant){self->token, self->since};
+    self->held = state->held;
+    self->mode = state->mode;
+    self->slots = state->slots;
+    self->token = state->token;
+    self->since = state->since;
+    if (is_granted) {
+        g_object_notify(G_OBJECT(self), "held");
+        g_object_notify(G_OBJECT(self), "token");
+        g_object_notify(G_OBJECT(self), "since");
+    }
+    if (is_downgraded) {
+        g_object_notify(G_OBJECT(self), "mode");
+        g_object_notify(G_OBJECT(self), "slots");
+    }
 }

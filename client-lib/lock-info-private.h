@@ -50,27 +50,24 @@ WebLocksLockInfo *web_locks_lock_info_new_from_inspect(GVariant *entry);
 /* Whether this is what another host of a cluster holds or waits for. */
 gboolean web_locks_lock_info_is_of_another_host(WebLocksLockInfo *self);
 
-void web_locks_lock_info_set_manager(WebLocksLockInfo *self, WebLocksManager *manager);
-
 /* The order of a monitor's lists: by the rank of the bucket, and by the order in it. */
 int web_locks_lock_info_compare(gpointer self, gpointer other);
 
-/* What a grant changes. */
+/* What a grant or a downgrade changes. */
 typedef struct {
+    gboolean held;
+    WebLocksMode mode;
+    guint slots;
     guint64 token;
-    gint64 since_us; /* as web_locks_lock_info_get_since() */
-} LockGrant;
+    gint64 since; /* as web_locks_lock_info_get_since() */
+} LockState;
 
-/* The lock is shared now: as web_locks_lock_info_set_granted(). */
-void web_locks_lock_info_set_downgraded(WebLocksLockInfo *self, GPtrArray *frozen);
-
-/* Of a held lock. */
-LockGrant web_locks_lock_info_get_grant(WebLocksLockInfo *self);
+LockState web_locks_lock_info_get_state(const WebLocksLockInfo *self);
 
 /* These change the properties. If something has changed, they freeze "notify", and add the info to
  * `frozen`. */
 void
-web_locks_lock_info_set_granted(WebLocksLockInfo *self, const LockGrant *grant, GPtrArray *frozen);
+web_locks_lock_info_set_state(WebLocksLockInfo *self, const LockState *state, GPtrArray *frozen);
 void web_locks_lock_info_set_queued(WebLocksLockInfo *self,
                                     guint position,
                                     const char *const *blocked_by,

@@ -34,8 +34,7 @@ drop_bucket(WebLocksMonitor *self, guint at)
 {
     BucketCache *bucket = g_ptr_array_steal_index(self->buckets, at);
 
-    g_hash_table_remove(self->by_path,
-                        web_locks_manager_get_path(bucket_cache_get_manager(bucket)));
+    g_hash_table_remove(self->by_path, web_locks_manager_get_path(bucket->manager));
     bucket_cache_clear(bucket);
     g_ptr_array_add(self->dropped, bucket);
 }
@@ -50,9 +49,9 @@ take_managers(WebLocksMonitor *self, GPtrArray *managers)
     for (guint i = 0; i < managers->len; i++)
         g_hash_table_add(listed, (gpointer)web_locks_manager_get_path(managers->pdata[i]));
     for (guint i = self->buckets->len; i > 0; i--) {
-        WebLocksManager *manager = bucket_cache_get_manager(self->buckets->pdata[i - 1]);
+        const BucketCache *bucket = self->buckets->pdata[i - 1];
 
-        if (!g_hash_table_contains(listed, web_locks_manager_get_path(manager)))
+        if (!g_hash_table_contains(listed, web_locks_manager_get_path(bucket->manager)))
             drop_bucket(self, i - 1);
     }
     for (guint i = 0; i < managers->len; i++)
@@ -73,7 +72,7 @@ invalidate(WebLocksMonitor *self)
 {
     self->is_list_stale = self->manager == NULL;
     for (guint i = self->at; i < self->buckets->len; i++)
-        bucket_cache_invalidate(self->buckets->pdata[i]);
+        ((BucketCache *)self->buckets->pdata[i])->is_stale = TRUE;
     self->inbox->is_missing = self->at > 0;
 }
 
@@ -171,7 +170,7 @@ read_list(WebLocksMonitor *self, GVariant *body, GError **error)
     return managers != NULL;
 }
 
-/* Everything is read after Watch has been called. */
+/* Everything is read after Watch has been called: the service may be another one. */
 static void
 begin_watch(WebLocksMonitor *self)
 {
@@ -180,7 +179,7 @@ begin_watch(WebLocksMonitor *self)
     g_queue_clear_full(&self->later, g_object_unref);
     invalidate(self);
     for (guint i = 0; i < self->buckets->len; i++)
-        bucket_cache_restart(self->buckets->pdata[i]);
+        ((BucketCache *)self->buckets->pdata[i])->has_more = FALSE;
 }
 
 static gboolean
@@ -190,7 +189,7 @@ read_bucket(WebLocksMonitor *self, GVariant *body, GError **error)
 
     if (!bucket_cache_read(bucket, body, error))
         return FALSE;
-    if (!bucket_cache_has_more(bucket))
+    if (!bucket->has_more)
         self->at++;
     return TRUE;
 }

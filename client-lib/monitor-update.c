@@ -165,7 +165,7 @@ web_locks_monitor_update(gpointer monitor)
     if (!g_atomic_int_compare_and_exchange(&self->is_busy, FALSE, TRUE))
         return;
     if (self->hosts_ms > 0 && g_get_monotonic_time() >= self->hosts_due_us)
-        bucket_cache_poll_hosts(self->buckets->pdata[0]);
+        ((BucketCache *)self->buckets->pdata[0])->is_due = TRUE;
     session_enter(self->inbox->session);
     needs_call = web_locks_monitor_catch_up(self);
     session_leave(self->inbox->session);

@@ -223,7 +223,7 @@ read_inspect(GVariant *body, gpointer inspection, GError **error)
         GListStore *list =
             web_locks_lock_info_get_held(infos->pdata[i]) ? self->held : self->pending;
 
-        web_locks_lock_info_set_manager(infos->pdata[i], self->manager);
+        g_set_object(&((WebLocksLockInfo *)infos->pdata[i])->manager, self->manager);
         g_list_store_append(list, infos->pdata[i]);
     }
     return infos == NULL || more
