@@ -47,29 +47,14 @@
  */
 G_DEFINE_FINAL_TYPE(WebLocksClaim, web_locks_claim, G_TYPE_OBJECT)
 
+/* Those that are no members. */
 enum {
-    PROP_AGENT = 1,
-    PROP_FILE,
-    PROP_MANAGER,
-    PROP_NAME,
-    PROP_MODE,
-    PROP_WHY,
-    PROP_RECLAIM,
-    PROP_GRACE,
-    PROP_EXCLUDES_ALL,
-    PROP_STATE,
-    PROP_HELD,
-    PROP_LOCK,
+    PROP_HELD = 1,
     PROP_TOKEN,
-    PROP_WANTED,
-    PROP_HOLDER,
-    PROP_POSITION,
-    PROP_ERROR,
-    N_PROPS,
 };
-static GParamSpec *properties[N_PROPS];
 
-#define MEMBER(member, spec) PROPERTY(WebLocksClaim, member, spec)
+#define INSTALL(member, type, name, ...) \
+    PROPERTY_INSTALL(WebLocksClaim, member, type, name, __VA_ARGS__, flags)
 
 /**
  * web_locks_claim_new:
@@ -154,13 +139,7 @@ GETTER(gboolean, reclaim, FALSE)
  *
  * Since: 0.1
  */
-void
-web_locks_claim_set_reclaim(WebLocksClaim *self, gboolean reclaim)
-{
-    g_return_if_fail(WEB_LOCKS_IS_CLAIM(self));
-    reclaim = reclaim != FALSE;
-    property_change(self, properties[PROP_RECLAIM], &reclaim);
-}
+PROPERTY_SETTER(WebLocksClaim, web_locks_claim, WEB_LOCKS_IS_CLAIM, gboolean, reclaim, "reclaim")
 
 /**
  * web_locks_claim_get_grace:
@@ -183,12 +162,7 @@ GETTER(guint, grace, 0)
  *
  * Since: 0.1
  */
-void
-web_locks_claim_set_grace(WebLocksClaim *self, guint grace)
-{
-    g_return_if_fail(WEB_LOCKS_IS_CLAIM(self));
-    property_change(self, properties[PROP_GRACE], &grace);
-}
+PROPERTY_SETTER(WebLocksClaim, web_locks_claim, WEB_LOCKS_IS_CLAIM, guint, grace, "grace")
 
 /* ---- GObject */
 
@@ -242,7 +216,7 @@ web_locks_claim_finalize(GObject *object)
 }
 
 static void
-install_settings(GParamFlags flags)
+install_settings(GObjectClass *object_class, GParamFlags flags)
 {
     const GParamFlags settable =
         G_PARAM_READWRITE | G_PARAM_EXPLICIT_NOTIFY | G_PARAM_STATIC_STRINGS;
@@ -255,8 +229,7 @@ install_settings(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_AGENT] =
-        MEMBER(agent, g_param_spec_object("agent", NULL, NULL, WEB_LOCKS_TYPE_AGENT, flags));
+    INSTALL(agent, object, "agent", WEB_LOCKS_TYPE_AGENT);
     /**
      * WebLocksClaim:file:
      *
@@ -265,8 +238,7 @@ install_settings(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_FILE] =
-        MEMBER(file, g_param_spec_object("file", NULL, NULL, G_TYPE_FILE, flags));
+    INSTALL(file, object, "file", G_TYPE_FILE);
     /**
      * WebLocksClaim:manager:
      *
@@ -274,8 +246,7 @@ install_settings(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_MANAGER] =
-        MEMBER(manager, g_param_spec_object("manager", NULL, NULL, WEB_LOCKS_TYPE_MANAGER, flags));
+    INSTALL(manager, object, "manager", WEB_LOCKS_TYPE_MANAGER);
     /**
      * WebLocksClaim:name:
      *
@@ -283,7 +254,7 @@ install_settings(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_NAME] = MEMBER(name, g_param_spec_string("name", NULL, NULL, NULL, flags));
+    INSTALL(name, string, "name", NULL);
     /**
      * WebLocksClaim:mode:
      *
@@ -291,8 +262,7 @@ install_settings(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_MODE] = MEMBER(mode, g_param_spec_enum("mode", NULL, NULL, WEB_LOCKS_TYPE_MODE,
-                                                           WEB_LOCKS_MODE_EXCLUSIVE, flags));
+    INSTALL(mode, enum, "mode", WEB_LOCKS_TYPE_MODE, WEB_LOCKS_MODE_EXCLUSIVE);
     /**
      * WebLocksClaim:why:
      *
@@ -300,7 +270,7 @@ install_settings(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_WHY] = MEMBER(why, g_param_spec_string("why", NULL, NULL, NULL, flags));
+    INSTALL(why, string, "why", NULL);
     /**
      * WebLocksClaim:reclaim:
      *
@@ -312,8 +282,7 @@ install_settings(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_RECLAIM] =
-        MEMBER(reclaim, g_param_spec_boolean("reclaim", NULL, NULL, FALSE, settable));
+    PROPERTY_INSTALL(WebLocksClaim, reclaim, boolean, "reclaim", FALSE, settable);
     /**
      * WebLocksClaim:grace:
      *
@@ -322,12 +291,11 @@ install_settings(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_GRACE] =
-        MEMBER(grace, g_param_spec_uint("grace", NULL, NULL, 0, G_MAXUINT, GRACE_MS, settable));
+    PROPERTY_INSTALL(WebLocksClaim, grace, uint, "grace", 0, G_MAXUINT, GRACE_MS, settable);
 }
 
 static void
-install_results(GParamFlags flags)
+install_results(GObjectClass *object_class, GParamFlags flags)
 {
     /**
      * WebLocksClaim:excludes-all:
@@ -338,8 +306,7 @@ install_results(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_EXCLUDES_ALL] =
-        MEMBER(excludes_all, g_param_spec_boolean("excludes-all", NULL, NULL, FALSE, flags));
+    INSTALL(excludes_all, boolean, "excludes-all", FALSE);
     /**
      * WebLocksClaim:state:
      *
@@ -347,9 +314,7 @@ install_results(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_STATE] =
-        MEMBER(state, g_param_spec_enum("state", NULL, NULL, WEB_LOCKS_TYPE_CLAIM_STATE,
-                                        WEB_LOCKS_CLAIM_STATE_IDLE, flags));
+    INSTALL(state, enum, "state", WEB_LOCKS_TYPE_CLAIM_STATE, WEB_LOCKS_CLAIM_STATE_IDLE);
     /**
      * WebLocksClaim:held:
      *
@@ -357,7 +322,8 @@ install_results(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_HELD] = g_param_spec_boolean("held", NULL, NULL, FALSE, flags);
+    g_object_class_install_property(object_class, PROP_HELD,
+                                    g_param_spec_boolean("held", NULL, NULL, FALSE, flags));
     /**
      * WebLocksClaim:lock:
      *
@@ -365,8 +331,7 @@ install_results(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_LOCK] =
-        MEMBER(lock, g_param_spec_object("lock", NULL, NULL, WEB_LOCKS_TYPE_LOCK, flags));
+    INSTALL(lock, object, "lock", WEB_LOCKS_TYPE_LOCK);
     /**
      * WebLocksClaim:token:
      *
@@ -374,7 +339,9 @@ install_results(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_TOKEN] = g_param_spec_uint64("token", NULL, NULL, 0, G_MAXUINT64, 0, flags);
+    g_object_class_install_property(
+        object_class, PROP_TOKEN,
+        g_param_spec_uint64("token", NULL, NULL, 0, G_MAXUINT64, 0, flags));
     /**
      * WebLocksClaim:wanted:
      *
@@ -383,8 +350,7 @@ install_results(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_WANTED] =
-        MEMBER(wanted, g_param_spec_boolean("wanted", NULL, NULL, FALSE, flags));
+    INSTALL(wanted, boolean, "wanted", FALSE);
     /**
      * WebLocksClaim:holder:
      *
@@ -393,8 +359,7 @@ install_results(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_HOLDER] =
-        MEMBER(holder, g_param_spec_object("holder", NULL, NULL, WEB_LOCKS_TYPE_LOCK_INFO, flags));
+    INSTALL(holder, object, "holder", WEB_LOCKS_TYPE_LOCK_INFO);
     /**
      * WebLocksClaim:position:
      *
@@ -403,8 +368,7 @@ install_results(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_POSITION] =
-        MEMBER(position, g_param_spec_uint("position", NULL, NULL, 0, G_MAXUINT, 0, flags));
+    INSTALL(position, uint, "position", 0, G_MAXUINT, 0);
     /**
      * WebLocksClaim:error:
      *
@@ -412,8 +376,7 @@ install_results(GParamFlags flags)
      *
      * Since: 0.1
      */
-    properties[PROP_ERROR] =
-        MEMBER(error, g_param_spec_boxed("error", NULL, NULL, G_TYPE_ERROR, flags));
+    INSTALL(error, boxed, "error", G_TYPE_ERROR);
 }
 
 static void
@@ -426,9 +389,9 @@ web_locks_claim_class_init(WebLocksClaimClass *class)
     object_class->constructed = web_locks_claim_constructed;
     object_class->dispose = web_locks_claim_dispose;
     object_class->finalize = web_locks_claim_finalize;
-    install_settings(G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
-    install_results(G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
-    g_object_class_install_properties(object_class, N_PROPS, properties);
+    install_settings(object_class,
+                     G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
+    install_results(object_class, G_PARAM_READABLE | G_PARAM_STATIC_STRINGS);
 }
 
 static void

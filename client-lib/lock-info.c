@@ -16,30 +16,8 @@
  */
 G_DEFINE_FINAL_TYPE(WebLocksLockInfo, web_locks_lock_info, G_TYPE_OBJECT)
 
-enum {
-    PROP_NAME = 1,
-    PROP_MODE,
-    PROP_HELD,
-    PROP_CLIENT_ID,
-    PROP_TOKEN,
-    PROP_WHY,
-    PROP_PID,
-    PROP_PROCESS,
-    PROP_POSITION,
-    PROP_BLOCKED_BY,
-    PROP_ID,
-    PROP_SINCE,
-    PROP_APPLICATION,
-    PROP_UID,
-    PROP_MANAGER,
-    PROP_WHO,
-    PROP_WHO_PID,
-    PROP_SLOTS,
-    N_PROPS,
-};
-static GParamSpec *properties[N_PROPS];
-
-#define MEMBER(member, spec) PROPERTY(WebLocksLockInfo, member, spec)
+#define INSTALL(member, type, name, ...) \
+    PROPERTY_INSTALL(WebLocksLockInfo, member, type, name, __VA_ARGS__, flags)
 #define GETTER(Type, name, if_fail)                                                            \
     PROPERTY_GETTER(WebLocksLockInfo, web_locks_lock_info, WEB_LOCKS_IS_LOCK_INFO, Type, name, \
                     name, if_fail)
@@ -286,7 +264,7 @@ web_locks_lock_info_get_blocked_by(WebLocksLockInfo *self)
 static void
 web_locks_lock_info_get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
 {
-    if (id == PROP_WHO || id == PROP_WHO_PID)
+    if (g_str_has_prefix(pspec->name, "who"))
         find_who(WEB_LOCKS_LOCK_INFO(object));
     property_get(object, id, value, pspec);
 }
@@ -324,7 +302,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_NAME] = MEMBER(name, g_param_spec_string("name", NULL, NULL, NULL, flags));
+    INSTALL(name, string, "name", NULL);
     /**
      * WebLocksLockInfo:mode:
      *
@@ -332,8 +310,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_MODE] = MEMBER(mode, g_param_spec_enum("mode", NULL, NULL, WEB_LOCKS_TYPE_MODE,
-                                                           WEB_LOCKS_MODE_EXCLUSIVE, flags));
+    INSTALL(mode, enum, "mode", WEB_LOCKS_TYPE_MODE, WEB_LOCKS_MODE_EXCLUSIVE);
     /**
      * WebLocksLockInfo:held:
      *
@@ -341,7 +318,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_HELD] = MEMBER(held, g_param_spec_boolean("held", NULL, NULL, FALSE, flags));
+    INSTALL(held, boolean, "held", FALSE);
     /**
      * WebLocksLockInfo:client-id:
      *
@@ -349,8 +326,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_CLIENT_ID] =
-        MEMBER(client_id, g_param_spec_string("client-id", NULL, NULL, NULL, flags));
+    INSTALL(client_id, string, "client-id", NULL);
     /**
      * WebLocksLockInfo:token:
      *
@@ -358,8 +334,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_TOKEN] =
-        MEMBER(token, g_param_spec_uint64("token", NULL, NULL, 0, G_MAXUINT64, 0, flags));
+    INSTALL(token, uint64, "token", 0, G_MAXUINT64, 0);
     /**
      * WebLocksLockInfo:why:
      *
@@ -367,7 +342,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_WHY] = MEMBER(why, g_param_spec_string("why", NULL, NULL, NULL, flags));
+    INSTALL(why, string, "why", NULL);
     /**
      * WebLocksLockInfo:pid:
      *
@@ -375,8 +350,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_PID] =
-        MEMBER(pid, g_param_spec_uint("pid", NULL, NULL, 0, G_MAXUINT, 0, flags));
+    INSTALL(pid, uint, "pid", 0, G_MAXUINT, 0);
     /**
      * WebLocksLockInfo:process:
      *
@@ -384,8 +358,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_PROCESS] =
-        MEMBER(process, g_param_spec_string("process", NULL, NULL, NULL, flags));
+    INSTALL(process, string, "process", NULL);
     /**
      * WebLocksLockInfo:position:
      *
@@ -393,8 +366,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_POSITION] =
-        MEMBER(position, g_param_spec_uint("position", NULL, NULL, 0, G_MAXUINT, 0, flags));
+    INSTALL(position, uint, "position", 0, G_MAXUINT, 0);
     /**
      * WebLocksLockInfo:blocked-by:
      *
@@ -402,8 +374,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_BLOCKED_BY] =
-        MEMBER(blocked_by, g_param_spec_boxed("blocked-by", NULL, NULL, G_TYPE_STRV, flags));
+    INSTALL(blocked_by, boxed, "blocked-by", G_TYPE_STRV);
     /**
      * WebLocksLockInfo:id:
      *
@@ -412,8 +383,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_ID] =
-        MEMBER(id, g_param_spec_uint64("id", NULL, NULL, 0, G_MAXUINT64, 0, flags));
+    INSTALL(id, uint64, "id", 0, G_MAXUINT64, 0);
     /**
      * WebLocksLockInfo:since:
      *
@@ -422,8 +392,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_SINCE] =
-        MEMBER(since, g_param_spec_int64("since", NULL, NULL, G_MININT64, G_MAXINT64, 0, flags));
+    INSTALL(since, int64, "since", G_MININT64, G_MAXINT64, 0);
     /**
      * WebLocksLockInfo:application:
      *
@@ -431,8 +400,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_APPLICATION] =
-        MEMBER(application, g_param_spec_string("application", NULL, NULL, NULL, flags));
+    INSTALL(application, string, "application", NULL);
     /**
      * WebLocksLockInfo:uid:
      *
@@ -440,8 +408,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_UID] =
-        MEMBER(uid, g_param_spec_uint("uid", NULL, NULL, 0, G_MAXUINT, G_MAXUINT, flags));
+    INSTALL(uid, uint, "uid", 0, G_MAXUINT, G_MAXUINT);
     /**
      * WebLocksLockInfo:manager:
      *
@@ -449,8 +416,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_MANAGER] =
-        MEMBER(manager, g_param_spec_object("manager", NULL, NULL, WEB_LOCKS_TYPE_MANAGER, flags));
+    INSTALL(manager, object, "manager", WEB_LOCKS_TYPE_MANAGER);
     /**
      * WebLocksLockInfo:who:
      *
@@ -458,7 +424,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_WHO] = MEMBER(who, g_param_spec_string("who", NULL, NULL, NULL, flags));
+    INSTALL(who, string, "who", NULL);
     /**
      * WebLocksLockInfo:who-pid:
      *
@@ -466,8 +432,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_WHO_PID] =
-        MEMBER(who_pid, g_param_spec_uint("who-pid", NULL, NULL, 0, G_MAXUINT, 0, flags));
+    INSTALL(who_pid, uint, "who-pid", 0, G_MAXUINT, 0);
     /**
      * WebLocksLockInfo:slots:
      *
@@ -476,9 +441,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_SLOTS] =
-        MEMBER(slots, g_param_spec_uint("slots", NULL, NULL, 0, G_MAXUINT, 1, flags));
-    g_object_class_install_properties(object_class, N_PROPS, properties);
+    INSTALL(slots, uint, "slots", 0, G_MAXUINT, 1);
 }
 
 static void

@@ -34,15 +34,8 @@
 
 G_DEFINE_FINAL_TYPE(WebLocksMonitor, web_locks_monitor, G_TYPE_OBJECT)
 
-enum {
-    PROP_MANAGER = 1,
-    PROP_HELD,
-    PROP_PENDING,
-    N_PROPS,
-};
-static GParamSpec *properties[N_PROPS];
-
-#define MEMBER(member, spec) PROPERTY(WebLocksMonitor, member, spec)
+#define INSTALL(member, type, name, ...) \
+    PROPERTY_INSTALL(WebLocksMonitor, member, type, name, __VA_ARGS__, flags)
 
 /* ---- making one */
 
@@ -401,8 +394,7 @@ web_locks_monitor_class_init(WebLocksMonitorClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_MANAGER] =
-        MEMBER(manager, g_param_spec_object("manager", NULL, NULL, WEB_LOCKS_TYPE_MANAGER, flags));
+    INSTALL(manager, object, "manager", WEB_LOCKS_TYPE_MANAGER);
     /**
      * WebLocksMonitor:held:
      *
@@ -410,8 +402,7 @@ web_locks_monitor_class_init(WebLocksMonitorClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_HELD] =
-        MEMBER(held.store, g_param_spec_object("held", NULL, NULL, G_TYPE_LIST_MODEL, flags));
+    INSTALL(held.store, object, "held", G_TYPE_LIST_MODEL);
     /**
      * WebLocksMonitor:pending:
      *
@@ -419,9 +410,7 @@ web_locks_monitor_class_init(WebLocksMonitorClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_PENDING] =
-        MEMBER(pending.store, g_param_spec_object("pending", NULL, NULL, G_TYPE_LIST_MODEL, flags));
-    g_object_class_install_properties(object_class, N_PROPS, properties);
+    INSTALL(pending.store, object, "pending", G_TYPE_LIST_MODEL);
 
     /**
      * WebLocksMonitor::changed:

@@ -34,22 +34,14 @@ struct _WebLocksOptions {
 
 G_DEFINE_FINAL_TYPE(WebLocksOptions, web_locks_options, G_TYPE_OBJECT)
 
-enum {
-    PROP_MODE = 1,
-    PROP_IF_AVAILABLE,
-    PROP_STEAL,
-    PROP_TIMEOUT,
-    PROP_WHY,
-    PROP_COMMAND,
-    PROP_SLOTS,
-    N_PROPS,
-};
-static GParamSpec *properties[N_PROPS];
-
-#define MEMBER(member, spec) PROPERTY(WebLocksOptions, values.member, spec)
+#define INSTALL(member, type, name, ...) \
+    PROPERTY_INSTALL(WebLocksOptions, values.member, type, name, __VA_ARGS__, flags)
 #define GETTER(Type, name, if_fail)                                                       \
     PROPERTY_GETTER(WebLocksOptions, web_locks_options, WEB_LOCKS_IS_OPTIONS, Type, name, \
                     values.name, if_fail)
+
+#define SETTER(Type, name, property) \
+    PROPERTY_SETTER(WebLocksOptions, web_locks_options, WEB_LOCKS_IS_OPTIONS, Type, name, property)
 
 /* ---- the plain struct */
 
@@ -163,7 +155,7 @@ web_locks_options_set_mode(WebLocksOptions *self, WebLocksMode mode)
 {
     g_return_if_fail(WEB_LOCKS_IS_OPTIONS(self));
     g_return_if_fail(mode == WEB_LOCKS_MODE_EXCLUSIVE || mode == WEB_LOCKS_MODE_SHARED);
-    property_change(self, properties[PROP_MODE], &mode);
+    property_change(self, "mode", &mode);
 }
 
 /**
@@ -188,13 +180,7 @@ GETTER(gboolean, if_available, FALSE)
  *
  * Since: 0.1
  */
-void
-web_locks_options_set_if_available(WebLocksOptions *self, gboolean if_available)
-{
-    g_return_if_fail(WEB_LOCKS_IS_OPTIONS(self));
-    if_available = if_available != FALSE;
-    property_change(self, properties[PROP_IF_AVAILABLE], &if_available);
-}
+SETTER(gboolean, if_available, "if-available")
 
 /**
  * web_locks_options_get_steal:
@@ -219,13 +205,7 @@ GETTER(gboolean, steal, FALSE)
  *
  * Since: 0.1
  */
-void
-web_locks_options_set_steal(WebLocksOptions *self, gboolean steal)
-{
-    g_return_if_fail(WEB_LOCKS_IS_OPTIONS(self));
-    steal = steal != FALSE;
-    property_change(self, properties[PROP_STEAL], &steal);
-}
+SETTER(gboolean, steal, "steal")
 
 /**
  * web_locks_options_get_timeout:
@@ -248,12 +228,7 @@ PROPERTY_GETTER(
  *
  * Since: 0.1
  */
-void
-web_locks_options_set_timeout(WebLocksOptions *self, guint timeout_ms)
-{
-    g_return_if_fail(WEB_LOCKS_IS_OPTIONS(self));
-    property_change(self, properties[PROP_TIMEOUT], &timeout_ms);
-}
+SETTER(guint, timeout, "timeout")
 
 /**
  * web_locks_options_get_why:
@@ -276,12 +251,7 @@ GETTER(const char *, why, NULL)
  *
  * Since: 0.1
  */
-void
-web_locks_options_set_why(WebLocksOptions *self, const char *why)
-{
-    g_return_if_fail(WEB_LOCKS_IS_OPTIONS(self));
-    property_change(self, properties[PROP_WHY], &why);
-}
+SETTER(const char *, why, "why")
 
 /**
  * web_locks_options_get_command:
@@ -306,12 +276,7 @@ GETTER(const char *, command, NULL)
  *
  * Since: 0.1
  */
-void
-web_locks_options_set_command(WebLocksOptions *self, const char *command)
-{
-    g_return_if_fail(WEB_LOCKS_IS_OPTIONS(self));
-    property_change(self, properties[PROP_COMMAND], &command);
-}
+SETTER(const char *, command, "command")
 
 /**
  * web_locks_options_get_slots:
@@ -343,12 +308,7 @@ GETTER(guint, slots, 1)
  *
  * Since: 0.1
  */
-void
-web_locks_options_set_slots(WebLocksOptions *self, guint slots)
-{
-    g_return_if_fail(WEB_LOCKS_IS_OPTIONS(self));
-    property_change(self, properties[PROP_SLOTS], &slots);
-}
+SETTER(guint, slots, "slots")
 
 /* ---- GObject */
 
@@ -376,8 +336,7 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_MODE] = MEMBER(mode, g_param_spec_enum("mode", NULL, NULL, WEB_LOCKS_TYPE_MODE,
-                                                           WEB_LOCKS_MODE_EXCLUSIVE, flags));
+    INSTALL(mode, enum, "mode", WEB_LOCKS_TYPE_MODE, WEB_LOCKS_MODE_EXCLUSIVE);
     /**
      * WebLocksOptions:if-available:
      *
@@ -386,8 +345,7 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_IF_AVAILABLE] =
-        MEMBER(if_available, g_param_spec_boolean("if-available", NULL, NULL, FALSE, flags));
+    INSTALL(if_available, boolean, "if-available", FALSE);
     /**
      * WebLocksOptions:steal:
      *
@@ -395,7 +353,7 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_STEAL] = MEMBER(steal, g_param_spec_boolean("steal", NULL, NULL, FALSE, flags));
+    INSTALL(steal, boolean, "steal", FALSE);
     /**
      * WebLocksOptions:timeout:
      *
@@ -403,8 +361,7 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_TIMEOUT] =
-        MEMBER(timeout_ms, g_param_spec_uint("timeout", NULL, NULL, 0, G_MAXUINT32, 0, flags));
+    INSTALL(timeout_ms, uint, "timeout", 0, G_MAXUINT32, 0);
     /**
      * WebLocksOptions:why:
      *
@@ -412,7 +369,7 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_WHY] = MEMBER(why, g_param_spec_string("why", NULL, NULL, NULL, flags));
+    INSTALL(why, string, "why", NULL);
     /**
      * WebLocksOptions:command:
      *
@@ -421,8 +378,7 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_COMMAND] =
-        MEMBER(command, g_param_spec_string("command", NULL, NULL, NULL, flags));
+    INSTALL(command, string, "command", NULL);
     /**
      * WebLocksOptions:slots:
      *
@@ -431,9 +387,7 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_SLOTS] =
-        MEMBER(slots, g_param_spec_uint("slots", NULL, NULL, 0, G_MAXUINT32, 1, flags));
-    g_object_class_install_properties(object_class, N_PROPS, properties);
+    INSTALL(slots, uint, "slots", 0, G_MAXUINT32, 1);
 }
 
 static void

@@ -14,6 +14,13 @@ GParamSpec *property_of_member(GParamSpec *spec, gsize offset);
 
 #define PROPERTY(Object, member, spec) property_of_member(spec, G_STRUCT_OFFSET(Object, member))
 
+/* Installs the property, with the place of the member as its id. `object_class` is a variable;
+ * `type` is that of g_param_spec_TYPE(), and the rest its arguments after the name. */
+#define PROPERTY_INSTALL(Object, member, type, name, ...)           \
+    property_install(object_class, G_STRUCT_OFFSET(Object, member), \
+                     g_param_spec_##type(name, NULL, NULL, __VA_ARGS__))
+void property_install(GObjectClass *object_class, gsize offset, GParamSpec *spec);
+
 /* For GObjectClass.get_property and set_property, or to be called there. A boxed value can't be
  * set. */
 void property_get(GObject *object, guint id, GValue *value, GParamSpec *spec);
@@ -21,7 +28,7 @@ void property_set(GObject *object, guint id, const GValue *value, GParamSpec *sp
 
 /* Sets the member to `*value`, of the same C type. If that is a change, "notify" is emitted for a
  * property with G_PARAM_EXPLICIT_NOTIFY. */
-void property_change(gpointer object, GParamSpec *spec, gconstpointer value);
+void property_change(gpointer object, const char *name, gconstpointer value);
 
 /* Defines a public function that returns a member: PREFIX_get_NAME().
  * NOLINTBEGIN(bugprone-macro-parentheses): a type can't have these. */
@@ -30,5 +37,12 @@ void property_change(gpointer object, GParamSpec *spec, gconstpointer value);
     {                                                                           \
         g_return_val_if_fail(IS_OBJECT(self), if_fail);                         \
         return self->member;                                                    \
+    }
+/* Likewise one that changes a property: PREFIX_set_NAME(). */
+#define PROPERTY_SETTER(Object, prefix, IS_OBJECT, Type, name, property) \
+    void prefix##_set_##name(Object *self, Type value)                   \
+    {                                                                    \
+        g_return_if_fail(IS_OBJECT(self));                               \
+        property_change(self, property, &value);                         \
     }
 /* NOLINTEND(bugprone-macro-parentheses) */

@@ -3,8 +3,6 @@
 
 #include "client-lib/property-private.h"
 
-#include <string.h>
-
 /* For the place of the member. Set when the first class is initialized. */
 static GQuark quark;
 
@@ -14,6 +12,12 @@ property_of_member(GParamSpec *spec, gsize offset)
     quark = g_quark_from_static_string("weblocks-member");
     g_param_spec_set_qdata(spec, quark, GSIZE_TO_POINTER(offset));
     return spec;
+}
+
+void
+property_install(GObjectClass *object_class, gsize offset, GParamSpec *spec)
+{
+    g_object_class_install_property(object_class, (guint)offset, property_of_member(spec, offset));
 }
 
 static gpointer
@@ -62,6 +66,8 @@ property_get(GObject *object, guint id, GValue *value, GParamSpec *spec)
 static gboolean
 set_member(gpointer member, GType type, gconstpointer value)
 {
+    int number;
+
     if (type == G_TYPE_OBJECT || type == G_TYPE_INTERFACE)
         return g_set_object((GObject **)member, *(GObject *const *)value);
     if (type == G_TYPE_STRING) {
@@ -73,20 +79,29 @@ set_member(gpointer member, GType type, gconstpointer value)
         *(char **)member = g_strdup(text);
         return TRUE;
     }
-    if (memcmp(member, value, sizeof(int)) == 0)
+    number = *(const int *)value;
+    if (type == G_TYPE_BOOLEAN)
+        number = number != FALSE;
+    if (*(int *)member == number)
         return FALSE;
-    memcpy(member, value, sizeof(int));
+    *(int *)member = number;
     return TRUE;
 }
 
-void
-property_change(gpointer object, GParamSpec *spec, gconstpointer value)
+static void
+change(gpointer object, GParamSpec *spec, gconstpointer value)
 {
     const GType type = G_TYPE_FUNDAMENTAL(spec->value_type);
 
     if (set_member(find_member(object, spec), type, value) &&
         (spec->flags & G_PARAM_EXPLICIT_NOTIFY) != 0)
         g_object_notify_by_pspec(object, spec);
+}
+
+void
+property_change(gpointer object, const char *name, gconstpointer value)
+{
+    change(object, g_object_class_find_property(G_OBJECT_GET_CLASS(object), name), value);
 }
 
 void
@@ -98,12 +113,12 @@ property_set(GObject *object, guint id, const GValue *value, GParamSpec *spec)
     switch (G_TYPE_FUNDAMENTAL(spec->value_type)) {
     case G_TYPE_STRING:
         pointer = g_value_get_string(value);
-        property_change(object, spec, &pointer);
+        change(object, spec, &pointer);
         return;
     case G_TYPE_OBJECT:
     case G_TYPE_INTERFACE:
         pointer = g_value_get_object(value);
-        property_change(object, spec, &pointer);
+        change(object, spec, &pointer);
         return;
     case G_TYPE_BOOLEAN:
         number = g_value_get_boolean(value);
@@ -117,5 +132,5 @@ property_set(GObject *object, guint id, const GValue *value, GParamSpec *spec)
     default:
         g_assert_not_reached();
     }
-    property_change(object, spec, &number);
+    change(object, spec, &number);
 }

@@ -21,14 +21,8 @@ struct _WebLocksSnapshot {
 
 G_DEFINE_FINAL_TYPE(WebLocksSnapshot, web_locks_snapshot, G_TYPE_OBJECT)
 
-enum {
-    PROP_HELD = 1,
-    PROP_PENDING,
-    N_PROPS,
-};
-static GParamSpec *properties[N_PROPS];
-
-#define MEMBER(member, spec) PROPERTY(WebLocksSnapshot, member, spec)
+#define INSTALL(member, type, name, ...) \
+    PROPERTY_INSTALL(WebLocksSnapshot, member, type, name, __VA_ARGS__, flags)
 
 WebLocksSnapshot *
 web_locks_snapshot_new(GListModel *held, GListModel *pending)
@@ -99,8 +93,7 @@ web_locks_snapshot_class_init(WebLocksSnapshotClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_HELD] =
-        MEMBER(held, g_param_spec_object("held", NULL, NULL, G_TYPE_LIST_MODEL, flags));
+    INSTALL(held, object, "held", G_TYPE_LIST_MODEL);
     /**
      * WebLocksSnapshot:pending:
      *
@@ -108,9 +101,7 @@ web_locks_snapshot_class_init(WebLocksSnapshotClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_PENDING] =
-        MEMBER(pending, g_param_spec_object("pending", NULL, NULL, G_TYPE_LIST_MODEL, flags));
-    g_object_class_install_properties(object_class, N_PROPS, properties);
+    INSTALL(pending, object, "pending", G_TYPE_LIST_MODEL);
 }
 
 static void
