@@ -139,9 +139,7 @@ command_break(const Command *command, int argc, char **argv)
                                take_user, &self},
                               {"client", 0, "CLIENT", N_("Only locks of the client with this id"),
                                option_text, &self.client},
-                              target_bucket_option(&self.target),
-                              target_group_option(&self.target),
-                              target_system_option(&self.target),
+                              TARGET_OPTIONS(&self.target),
                               {NULL}};
     int status;
 

@@ -480,9 +480,7 @@ holder_options_table(HolderOptions *into, const Option *own)
         {"why", 0, "TEXT", N_("Purpose shown by 'weblocks list'"), option_text, &into->why},
         {"verbose", 'v', NULL, N_("Report how long the request took, or who holds the lock"),
          option_set, &into->verbose},
-        target_bucket_option(&into->target),
-        target_group_option(&into->target),
-        target_system_option(&into->target)};
+        TARGET_OPTIONS(&into->target)};
     GArray *table = g_array_new(TRUE, TRUE, sizeof(Option));
 
     for (; own->name != NULL; own++)

@@ -179,11 +179,9 @@ int
 command_list(const Command *command, int argc, char **argv)
 {
     Listing listing = {.target = TARGET_DEFAULT};
-    const Option options[] = {target_all_option(&listing.target),
+    const Option options[] = {TARGET_ALL_OPTION(&listing.target),
                               {"json", 'j', NULL, N_("Print JSON"), option_set, &listing.json},
-                              target_bucket_option(&listing.target),
-                              target_group_option(&listing.target),
-                              target_system_option(&listing.target),
+                              TARGET_OPTIONS(&listing.target),
                               {NULL}};
     int status;
 

@@ -86,9 +86,7 @@ command_steal(const Command *command, int argc, char **argv)
     const Option options[] = {{"why", 0, "TEXT",
                                N_("Purpose shown by 'weblocks list' while the lock is stolen"),
                                option_text, &why},
-                              target_bucket_option(&target),
-                              target_group_option(&target),
-                              target_system_option(&target),
+                              TARGET_OPTIONS(&target),
                               {NULL}};
     const char *name;
     int status;

@@ -10,47 +10,14 @@
 
 const char target_default_bucket[] = "default";
 
-Option
-target_bucket_option(Target *target)
-{
-    return (Option){"bucket",    'b',
-                    "BUCKET",    N_("The storage bucket of the name (default: default)"),
-                    option_text, &target->bucket};
-}
-
-static gboolean
-take_group(const char *group, gpointer into, GError **error)
+gboolean
+target_take_group(const char *group, gpointer into, GError **error)
 {
     g_autofree char *bucket = web_locks_bucket_for_group(group, error);
 
     if (bucket != NULL)
         *(const char **)into = g_intern_string(bucket);
     return bucket != NULL;
-}
-
-Option
-target_group_option(Target *target)
-{
-    return (Option){"group",    0,
-                    "GROUP",    N_("The bucket of this Unix group, on the system bus"),
-                    take_group, &target->bucket};
-}
-
-Option
-target_system_option(Target *target)
-{
-    return (Option){"system",   0,
-                    NULL,       N_("Use the system bus, not the session bus"),
-                    option_set, &target->system};
-}
-
-Option
-target_all_option(Target *target)
-{
-    return (Option){
-        "all",      'a',
-        NULL,       N_("All buckets that you may look at, also of sandboxed applications"),
-        option_set, &target->all};
 }
 
 gboolean

@@ -21,10 +21,23 @@ extern const char target_default_bucket[];
 #define TARGET_DEFAULT ((Target){.bucket = target_default_bucket})
 
 /* Entries for the command's table of options. */
-Option target_bucket_option(Target *target);
-Option target_group_option(Target *target);
-Option target_system_option(Target *target);
-Option target_all_option(Target *target);
+#define TARGET_OPTIONS(target)                                                        \
+    {"bucket",    'b',                                                                \
+     "BUCKET",    N_("The storage bucket of the name (default: default)"),            \
+     option_text, &(target)->bucket},                                                 \
+        {"group",           0,                                                        \
+         "GROUP",           N_("The bucket of this Unix group, on the system bus"),   \
+         target_take_group, &(target)->bucket},                                       \
+    {                                                                                 \
+        "system", 0, NULL, N_("Use the system bus, not the session bus"), option_set, \
+            &(target)->system                                                         \
+    }
+#define TARGET_ALL_OPTION(target)                                                                 \
+    {                                                                                             \
+        "all", 'a', NULL, N_("All buckets that you may look at, also of sandboxed applications"), \
+            option_set, &(target)->all                                                            \
+    }
+gboolean target_take_group(const char *group, gpointer into, GError **error);
 
 /* For a command with the option --all. Returns FALSE after reporting an error; then *out_status is
  * the exit status. */

@@ -290,13 +290,11 @@ command_watch(const Command *command, int argc, char **argv)
 {
     Watch watch = {.target = TARGET_DEFAULT};
     const Option options[] = {
-        target_all_option(&watch.target),
+        TARGET_ALL_OPTION(&watch.target),
         {"json", 'j', NULL, N_("Print JSON, an object a line"), option_set, &watch.json},
         {"table", 't', NULL, N_("Show a table that is updated, until 'q' is pressed"), option_set,
          &watch.table},
-        target_bucket_option(&watch.target),
-        target_group_option(&watch.target),
-        target_system_option(&watch.target),
+        TARGET_OPTIONS(&watch.target),
         {NULL}};
     int status;
 

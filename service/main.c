@@ -139,27 +139,6 @@ parse_limits(char **assignments, Limits *limits, GError **error)
     return TRUE;
 }
 
-/* Returns the address that sd-bus would use; owned, NULL if there is no such bus. */
-static char *
-find_bus_address(const CommandLine *line)
-{
-    const char *address =
-        line->system ? g_getenv("DBUS_SYSTEM_BUS_ADDRESS") : g_getenv("DBUS_SESSION_BUS_ADDRESS");
-    const char *runtime_dir = g_getenv("XDG_RUNTIME_DIR");
-    g_autofree char *escaped = NULL;
-
-    if (line->address != NULL)
-        return g_strdup(line->address);
-    if (address != NULL)
-        return g_strdup(address);
-    if (line->system)
-        return g_strdup("unix:path=/run/dbus/system_bus_socket");
-    if (runtime_dir == NULL)
-        return NULL;
-    escaped = g_uri_escape_string(runtime_dir, "/", FALSE);
-    return g_strdup_printf("unix:path=%s/bus", escaped);
-}
-
 /* Returns the state directory, owned; NULL if no state is stored. */
 static char *
 find_state_directory(const CommandLine *line)
@@ -203,18 +182,27 @@ set_cluster(Server *server, const CommandLine *line)
 }
 
 static int
+open_bus_at(const char *address, sd_bus **out_bus)
+{
+    int r;
+
+    if ((r = sd_bus_new(out_bus)) < 0 || (r = sd_bus_set_address(*out_bus, address)) < 0 ||
+        (r = sd_bus_set_bus_client(*out_bus, TRUE)) < 0)
+        return r;
+    return sd_bus_start(*out_bus);
+}
+
+static int
 open_bus(const CommandLine *line, sd_bus **out_bus)
 {
-    g_autofree char *address = find_bus_address(line);
     sd_bus *bus = NULL;
     int r;
 
-    if (address == NULL)
-        return -ENOENT;
-    if ((r = sd_bus_new(&bus)) < 0 || (r = sd_bus_set_address(bus, address)) < 0 ||
-        (r = sd_bus_set_bus_client(bus, TRUE)) < 0 ||
-        (r = sd_bus_set_method_call_timeout(bus, BUS_REPLY_TIMEOUT_US)) < 0 ||
-        (r = sd_bus_start(bus)) < 0) {
+    if (line->address != NULL)
+        r = open_bus_at(line->address, &bus);
+    else
+        r = line->system ? sd_bus_open_system(&bus) : sd_bus_open_user(&bus);
+    if (r < 0 || (r = sd_bus_set_method_call_timeout(bus, BUS_REPLY_TIMEOUT_US)) < 0) {
         sd_bus_unref(bus);
         return r;
     }
