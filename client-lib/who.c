@@ -3,7 +3,6 @@
 
 #include "client-lib/who.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,30 +31,6 @@ split_command(const char *command, guint *out_pid)
     return g_strndup(command, (gsize)(found - command));
 }
 
-/* ---- the process, whose directory in /proc refers to it alone */
-
-/* Returns a descriptor for the directory of the process, owned by the caller; -1 if it can't be
- * seen. A pid may have been given to another process, or be of another namespace: then it
- * has started later than the lock, or has another name. */
-static int
-open_process(WebLocksLockInfo *info, ProcessStat *out_stat)
-{
-    const guint pid = web_locks_lock_info_get_pid(info);
-    const char *process = web_locks_lock_info_get_process(info);
-    const gint64 age_us = g_get_real_time() - web_locks_lock_info_get_since(info);
-    g_autofree char *path = g_strdup_printf("/proc/%u", pid);
-    int directory = pid > 0 ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-
-    if (directory < 0)
-        return -1;
-    if (process_stat_read(directory, out_stat) &&
-        out_stat->start_us <= boot_time_get_us() - age_us &&
-        (*process == '\0' || g_str_equal(process, out_stat->name)))
-        return directory;
-    close(directory);
-    return -1;
-}
-
 /* Returns an owned name, or NULL. */
 static char *
 read_script(int directory)
@@ -75,8 +50,11 @@ read_script(int directory)
 static char *
 look_at_process(WebLocksLockInfo *info)
 {
+    const gint64 age_us = g_get_real_time() - web_locks_lock_info_get_since(info);
     ProcessStat stat;
-    int directory = open_process(info, &stat);
+    int directory =
+        process_stat_open(web_locks_lock_info_get_pid(info), web_locks_lock_info_get_process(info),
+                          boot_time_get_us() - age_us, &stat);
     char *who = NULL;
 
     if (directory < 0)

@@ -132,8 +132,13 @@ read_number(const Reader *reader, const char *key, guint min, guint max, guint *
     return TRUE;
 }
 
+/* Reads a text, if the key is there; `what` it has to be is for the error. */
 static gboolean
-read_yes_or_no(const Reader *reader, const char *key, gboolean *value)
+read_valid(const Reader *reader,
+           const char *key,
+           gboolean (*is_valid)(const char *text),
+           const char *what,
+           char **value)
 {
     g_autofree char *text = NULL;
 
@@ -142,9 +147,11 @@ read_yes_or_no(const Reader *reader, const char *key, gboolean *value)
     text = read_text(reader, key);
     if (text == NULL)
         return FALSE;
-    *value = g_str_equal(text, "yes");
-    return *value || g_str_equal(text, "no") ||
-           fail(reader, key, "'%s' is neither 'yes' nor 'no'", text);
+    if (!is_valid(text))
+        return fail(reader, key, "'%s' is not %s", text, what);
+    g_free(*value);
+    *value = g_steal_pointer(&text);
+    return TRUE;
 }
 
 /* ---- [Cluster] */
@@ -192,43 +199,9 @@ is_root(const char *path)
 }
 
 static gboolean
-read_root(const Reader *reader, ClusterConfig *config)
+is_cluster_id(const char *text)
 {
-    config->root = has_key(reader, KEY_ROOT) ? read_text(reader, KEY_ROOT) : g_strdup(ROOT_DEFAULT);
-    if (config->root == NULL)
-        return FALSE;
-    if (!is_root(config->root))
-        return fail(reader, KEY_ROOT, "'%s' is not a path such as %s", config->root, ROOT_DEFAULT);
-    return TRUE;
-}
-
-static gboolean
-read_credential_file(const Reader *reader, ClusterConfig *config)
-{
-    if (!has_key(reader, KEY_CREDENTIAL_FILE))
-        return TRUE;
-    config->credential_file = read_text(reader, KEY_CREDENTIAL_FILE);
-    if (config->credential_file == NULL)
-        return FALSE;
-    if (!g_path_is_absolute(config->credential_file))
-        return fail(reader, KEY_CREDENTIAL_FILE, "'%s' is not an absolute path",
-                    config->credential_file);
-    return TRUE;
-}
-
-static gboolean
-read_cluster_id(const Reader *reader, ClusterConfig *config)
-{
-    if (!has_key(reader, KEY_CLUSTER_ID))
-        return TRUE;
-    config->cluster_id = read_text(reader, KEY_CLUSTER_ID);
-    if (config->cluster_id == NULL)
-        return FALSE;
-    if (strlen(config->cluster_id) != ID_DIGITS ||
-        strspn(config->cluster_id, "0123456789abcdef") != ID_DIGITS)
-        return fail(reader, KEY_CLUSTER_ID, "'%s' is not %d digits from 0 to f", config->cluster_id,
-                    ID_DIGITS);
-    return TRUE;
+    return strlen(text) == ID_DIGITS && strspn(text, "0123456789abcdef") == ID_DIGITS;
 }
 
 static gboolean
@@ -237,12 +210,16 @@ read_cluster(Reader *reader, ClusterConfig *config)
     reader->group = GROUP_CLUSTER;
     if (!g_key_file_has_group(reader->file, GROUP_CLUSTER))
         return fail(reader, NULL, "missing group");
+    config->root = g_strdup(ROOT_DEFAULT);
     config->session_timeout_secs = SESSION_TIMEOUT_DEFAULT;
     return check_keys(reader, cluster_keys) && read_servers(reader, config) &&
-           read_root(reader, config) &&
+           read_valid(reader, KEY_ROOT, is_root, "a path such as " ROOT_DEFAULT, &config->root) &&
            read_number(reader, KEY_SESSION_TIMEOUT, SESSION_TIMEOUT_MIN, SESSION_TIMEOUT_MAX,
                        &config->session_timeout_secs) &&
-           read_credential_file(reader, config) && read_cluster_id(reader, config);
+           read_valid(reader, KEY_CREDENTIAL_FILE, g_path_is_absolute, "an absolute path",
+                      &config->credential_file) &&
+           read_valid(reader, KEY_CLUSTER_ID, is_cluster_id,
+                      G_STRINGIFY(ID_DIGITS) " digits from 0 to f", &config->cluster_id);
 }
 
 /* ---- [Bucket NAME] */
@@ -311,9 +288,16 @@ bucket_free(gpointer data)
 }
 
 static gboolean
+is_yes_or_no(const char *text)
+{
+    return g_str_equal(text, "yes") || g_str_equal(text, "no");
+}
+
+static gboolean
 read_bucket(const Reader *reader, ClusterConfig *config)
 {
     const char *name = reader->group + strlen(GROUP_BUCKET);
+    g_autofree char *shared = NULL;
     ClusterBucketConfig *bucket;
 
     if (!is_bucket_name(name))
@@ -328,11 +312,14 @@ read_bucket(const Reader *reader, ClusterConfig *config)
     bucket->is_for_all = !has_key(reader, KEY_USERS) && !has_key(reader, KEY_GROUPS);
     bucket->turn_secs = TURN_DEFAULT;
     g_ptr_array_add(config->buckets, bucket);
-    return check_keys(reader, bucket_keys) &&
-           read_ids(reader, KEY_USERS, "user", find_user, bucket->uids) &&
-           read_ids(reader, KEY_GROUPS, "group", find_group, bucket->gids) &&
-           read_yes_or_no(reader, KEY_SHARED, &bucket->is_shared) &&
-           read_number(reader, KEY_TURN, TURN_MIN, TURN_MAX, &bucket->turn_secs);
+    if (!check_keys(reader, bucket_keys) ||
+        !read_ids(reader, KEY_USERS, "user", find_user, bucket->uids) ||
+        !read_ids(reader, KEY_GROUPS, "group", find_group, bucket->gids) ||
+        !read_valid(reader, KEY_SHARED, is_yes_or_no, "'yes' or 'no'", &shared) ||
+        !read_number(reader, KEY_TURN, TURN_MIN, TURN_MAX, &bucket->turn_secs))
+        return FALSE;
+    bucket->is_shared = g_strcmp0(shared, "yes") == 0;
+    return TRUE;
 }
 
 static gboolean

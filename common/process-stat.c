@@ -49,8 +49,8 @@ ticks_to_us(guint64 ticks)
 }
 
 /* Parses "PID (NAME) STATE ...". The name may contain spaces and parentheses. */
-gboolean
-process_stat_read(int directory, ProcessStat *out_stat)
+static gboolean
+read_stat(int directory, ProcessStat *out_stat)
 {
     char text[PROCESS_FILE_BYTES];
     const char *parent, *terminal, *start;
@@ -74,4 +74,19 @@ process_stat_read(int directory, ProcessStat *out_stat)
     out_stat->start_ticks = g_ascii_strtoull(start, NULL, 10);
     out_stat->start_us = ticks_to_us(out_stat->start_ticks);
     return TRUE;
+}
+
+int
+process_stat_open(guint pid, const char *name, gint64 known_us, ProcessStat *out_stat)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%u", pid);
+    int directory = pid > 0 ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+    if (directory < 0)
+        return -1;
+    if (read_stat(directory, out_stat) && out_stat->start_us <= known_us &&
+        (*name == '\0' || g_str_equal(name, out_stat->name)))
+        return directory;
+    close(directory);
+    return -1;
 }

@@ -24,4 +24,8 @@ typedef struct {
     gint64 start_us; /* by boot_time_get_us(), at the latest a clock tick before */
 } ProcessStat;
 
-gboolean process_stat_read(int directory, ProcessStat *out_stat);
+/* Opens the directory of a process, and reads its stat. Returns a descriptor, owned by the caller;
+ * -1 if there is no such process, or it can't be seen, or it is not the one that is meant, since
+ * the pid has been given to another one or is of another namespace: it was started after
+ * `known_us`, or has another name than `name`, unless that is "". */
+int process_stat_open(guint pid, const char *name, gint64 known_us, ProcessStat *out_stat);

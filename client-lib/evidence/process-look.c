@@ -61,19 +61,14 @@ measure_idle_time(ProcessLook *self, int directory, char state, gint64 now_us)
     self->run_ns = run_ns;
 }
 
-/* The descriptor refers to one process: if that ends, nothing more can be read. */
 static char
-look(ProcessLook *self, int directory, const char *name, gint64 known_us, gint64 now_us)
+look(ProcessLook *self, int directory, const ProcessStat *stat, gint64 now_us)
 {
-    ProcessStat stat;
-    char state;
+    char state = stat->state;
 
-    if (!process_stat_read(directory, &stat) || stat.start_us > known_us ||
-        (*name != '\0' && strcmp(name, stat.name) != 0) ||
-        (self->start_ticks != 0 && self->start_ticks != stat.start_ticks))
+    if (self->start_ticks != 0 && self->start_ticks != stat->start_ticks)
         return '\0';
-    self->start_ticks = stat.start_ticks;
-    state = stat.state;
+    self->start_ticks = stat->start_ticks;
     if ((state == 'S' || state == 'D') && is_frozen(directory))
         state = PROCESS_LOOK_FROZEN;
     measure_idle_time(self, directory, state, now_us);
@@ -88,12 +83,12 @@ process_look(ProcessLook *self,
              gint64 now_us,
              gint64 *out_idle_us)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%u", pid);
-    int directory = pid > 0 ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    ProcessStat stat;
+    int directory = process_stat_open(pid, name, known_us, &stat);
     char state = '\0';
 
     if (directory >= 0) {
-        state = look(self, directory, name, known_us, now_us);
+        state = look(self, directory, &stat, now_us);
         close(directory);
     }
     if (state == '\0')

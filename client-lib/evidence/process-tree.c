@@ -3,21 +3,16 @@
 
 #include "client-lib/evidence/process-tree.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 gboolean
 process_tree_read(guint pid, ProcessStat *out_stat)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%u", pid);
-    int directory = pid > 0 ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    gboolean found;
+    int directory = process_stat_open(pid, "", G_MAXINT64, out_stat);
 
-    if (directory < 0)
-        return FALSE;
-    found = process_stat_read(directory, out_stat);
-    close(directory);
-    return found;
+    if (directory >= 0)
+        close(directory);
+    return directory >= 0;
 }
 
 /* The kernel has a list for each thread, of the processes that this thread has started. */

@@ -176,8 +176,8 @@ static const Mistake mistakes[] = {
     {SERVERS BUCKET "Turn=3601\n",
      "[Bucket b] Turn: '3601' is not a number of seconds from 1 to 3600"},
     {SERVERS BUCKET "Turn=a\n", "[Bucket b] Turn: 'a' is not a number of seconds from 1 to 3600"},
-    {SERVERS BUCKET "Shared=true\n", "[Bucket b] Shared: 'true' is neither 'yes' nor 'no'"},
-    {SERVERS BUCKET "Shared=\n", "[Bucket b] Shared: '' is neither 'yes' nor 'no'"},
+    {SERVERS BUCKET "Shared=true\n", "[Bucket b] Shared: 'true' is not 'yes' or 'no'"},
+    {SERVERS BUCKET "Shared=\n", "[Bucket b] Shared: '' is not 'yes' or 'no'"},
     {SERVERS BUCKET "Users=\xff\n", "[Bucket b] Users: Key"},
 };
 
