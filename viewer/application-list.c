@@ -6,15 +6,6 @@
 #include "common/sorted-list.h"
 #include "entry.h"
 
-struct _ViewerApplicationList {
-    GObject parent_instance;
-    GListModel *entries;
-    GPtrArray *known; /* the entries as they were at the last change */
-    GListStore *applications;
-};
-
-G_DEFINE_FINAL_TYPE(ViewerApplicationList, viewer_application_list, G_TYPE_OBJECT)
-
 /* By application, in the order of the list. */
 static int
 compare_elements(gconstpointer a, gconstpointer b)
@@ -83,43 +74,23 @@ on_items_changed(
 ViewerApplicationList *
 viewer_application_list_new(GListModel *entries)
 {
-    ViewerApplicationList *self = g_object_new(VIEWER_TYPE_APPLICATION_LIST, NULL);
+    ViewerApplicationList *self = g_new(ViewerApplicationList, 1);
 
     self->entries = g_object_ref(entries);
+    self->known = g_ptr_array_new_with_free_func(g_object_unref);
+    self->applications = g_list_store_new(VIEWER_TYPE_APPLICATION);
     on_items_changed(self, 0, 0, g_list_model_get_n_items(entries), entries);
     g_signal_connect_swapped(entries, "items-changed", G_CALLBACK(on_items_changed), self);
     return self;
 }
 
-GListModel *
-viewer_application_list_get_model(ViewerApplicationList *self)
+void
+viewer_application_list_free(ViewerApplicationList *self)
 {
-    return G_LIST_MODEL(self->applications);
-}
-
-static void
-viewer_application_list_finalize(GObject *object)
-{
-    ViewerApplicationList *self = VIEWER_APPLICATION_LIST(object);
-
-    if (self->entries != NULL)
-        g_signal_handlers_disconnect_by_data(self->entries, self);
+    g_signal_handlers_disconnect_by_data(self->entries, self);
     change(self, self->known, sorted_list_remove);
     g_ptr_array_unref(self->known);
-    g_clear_object(&self->entries);
+    g_object_unref(self->entries);
     g_object_unref(self->applications);
-    G_OBJECT_CLASS(viewer_application_list_parent_class)->finalize(object);
-}
-
-static void
-viewer_application_list_class_init(ViewerApplicationListClass *class)
-{
-    G_OBJECT_CLASS(class)->finalize = viewer_application_list_finalize;
-}
-
-static void
-viewer_application_list_init(ViewerApplicationList *self)
-{
-    self->known = g_ptr_array_new_with_free_func(g_object_unref);
-    self->applications = g_list_store_new(VIEWER_TYPE_APPLICATION);
+    g_free(self);
 }

@@ -3,7 +3,7 @@
 
 /* Groups a list model of ViewerEntry by application.
  *
- * The result is a list model of ViewerApplication, sorted by name. Each has its entries in a list
+ * `applications` is a list of ViewerApplication, sorted by name. Each has its entries in a list
  * of its own, which this object fills; so only one ViewerApplicationList at a time may contain an
  * application. Applications without an entry are not in the list. */
 
@@ -13,9 +13,12 @@
 
 #include "application.h"
 
-#define VIEWER_TYPE_APPLICATION_LIST (viewer_application_list_get_type())
-G_DECLARE_FINAL_TYPE(
-    ViewerApplicationList, viewer_application_list, VIEWER, APPLICATION_LIST, GObject)
+/* Others only read the members. */
+typedef struct {
+    GListModel *entries;
+    GPtrArray *known; /* the entries as they were at the last change */
+    GListStore *applications;
+} ViewerApplicationList;
 
 ViewerApplicationList *viewer_application_list_new(GListModel *entries);
-GListModel *viewer_application_list_get_model(ViewerApplicationList *self);
+void viewer_application_list_free(ViewerApplicationList *self);

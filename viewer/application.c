@@ -13,7 +13,8 @@
 
 G_DEFINE_FINAL_TYPE(ViewerApplication, viewer_application, G_TYPE_OBJECT)
 
-/* All that exist, by key: agent (one for each bus), user and id. It holds no references. */
+/* All that exist, by key: agent (one for each bus), user, sandbox and name. It holds no references.
+ */
 static GHashTable *applications;
 
 /* ---- recognition */
@@ -47,82 +48,54 @@ build_detail(WebLocksLockInfo *info)
     return g_strdup_printf(is_sandboxed ? _("Sandboxed, of user %s") : _("Of user %s"), user);
 }
 
-static ViewerApplication *
-viewer_application_new(WebLocksLockInfo *info, const char *key, GDesktopAppInfo *entry)
-{
-    ViewerApplication *self = g_object_new(VIEWER_TYPE_APPLICATION, NULL);
-
-    self->key = g_strdup(key);
-    self->detail = build_detail(info);
-    self->name = g_strdup(web_locks_lock_info_get_who(info));
-    if (entry != NULL)
-        g_set_object(&self->icon, g_app_info_get_icon(G_APP_INFO(entry)));
-    if (self->icon == NULL)
-        self->icon = g_themed_icon_new("application-x-executable");
-    g_hash_table_insert(applications, self->key, self);
-    return self;
-}
-
-static char *
-build_key(WebLocksLockInfo *info, const char *kind, const char *id)
-{
-    WebLocksAgent *agent = web_locks_manager_get_agent(web_locks_lock_info_get_manager(info));
-
-    return g_strdup_printf("%p %u %s %s", agent, web_locks_lock_info_get_uid(info), kind, id);
-}
-
-/* Returns an owned reference, or NULL if there is none yet. */
-static ViewerApplication *
-find(const char *key)
-{
-    ViewerApplication *known;
-
-    if (applications == NULL)
-        applications = g_hash_table_new(g_str_hash, g_str_equal);
-    known = g_hash_table_lookup(applications, key);
-    return known != NULL ? g_object_ref(known) : NULL;
-}
-
-/* An application in a sandbox, or one that is known by the name in its desktop entry; otherwise
- * NULL: a terminal or a service manager gives its own unit's name to what it starts. The entry is
- * only read for the first lock. */
-static ViewerApplication *
-find_by_id(WebLocksLockInfo *info)
+/* Returns the owned icon of the application: in a sandbox, or if its process has the name that is
+ * in the desktop entry; a terminal or a service manager gives its own unit's name to what it
+ * starts. */
+static GIcon *
+find_icon(WebLocksLockInfo *info)
 {
     const char *sandboxed = web_locks_lock_info_get_application(info);
     const gboolean is_sandboxed = *sandboxed != '\0';
-    const char *who = web_locks_lock_info_get_who(info);
     g_autofree char *id = is_sandboxed
                               ? g_strdup(sandboxed)
                               : program_name_get_application_id(web_locks_lock_info_get_pid(info));
-    g_autoptr(GDesktopAppInfo) entry = NULL;
-    g_autofree char *key = NULL;
-    g_autoptr(ViewerApplication) known = NULL;
+    g_autoptr(GDesktopAppInfo) entry = id != NULL ? find_desktop_entry(id) : NULL;
+    GIcon *icon = NULL;
 
-    if (id == NULL)
-        return NULL;
-    key = build_key(info, is_sandboxed ? "sandbox" : "desktop", id);
-    known = find(key);
-    if (known != NULL)
-        return g_str_equal(known->name, who) ? g_steal_pointer(&known) : NULL;
-    entry = find_desktop_entry(id);
-    if (!is_sandboxed &&
-        (entry == NULL || !g_str_equal(g_app_info_get_name(G_APP_INFO(entry)), who)))
-        return NULL;
-    return viewer_application_new(info, key, entry);
+    if (entry != NULL && (is_sandboxed || g_str_equal(g_app_info_get_name(G_APP_INFO(entry)),
+                                                      web_locks_lock_info_get_who(info))))
+        icon = g_app_info_get_icon(G_APP_INFO(entry));
+    return icon != NULL ? g_object_ref(icon) : g_themed_icon_new("application-x-executable");
+}
+
+/* Takes the key. */
+static ViewerApplication *
+viewer_application_new(WebLocksLockInfo *info, char *key)
+{
+    ViewerApplication *self = g_object_new(VIEWER_TYPE_APPLICATION, NULL);
+
+    self->key = key;
+    self->detail = build_detail(info);
+    self->name = g_strdup(web_locks_lock_info_get_who(info));
+    self->icon = find_icon(info);
+    g_hash_table_insert(applications, self->key, self);
+    return self;
 }
 
 ViewerApplication *
 viewer_application_of(WebLocksLockInfo *info)
 {
-    ViewerApplication *self = find_by_id(info);
-    g_autofree char *key = NULL;
+    WebLocksAgent *agent = web_locks_manager_get_agent(web_locks_lock_info_get_manager(info));
+    g_autofree char *key = g_strdup_printf("%p %u %s %s", agent, web_locks_lock_info_get_uid(info),
+                                           web_locks_lock_info_get_application(info),
+                                           web_locks_lock_info_get_who(info));
+    ViewerApplication *known;
 
-    if (self != NULL)
-        return self;
-    key = build_key(info, "process", web_locks_lock_info_get_who(info));
-    self = find(key);
-    return self != NULL ? self : viewer_application_new(info, key, NULL);
+    if (applications == NULL)
+        applications = g_hash_table_new(g_str_hash, g_str_equal);
+    known = g_hash_table_lookup(applications, key);
+    return known != NULL ? g_object_ref(known)
+                         : viewer_application_new(info, g_steal_pointer(&key));
 }
 
 /* ---- order */

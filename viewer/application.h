@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* An application that holds locks or waits for them: a desktop application, recognised by its
- * Flatpak or Snap id or by the systemd scope of its process, or else all processes of one name.
+/* An application that holds locks or waits for them: all clients of a user, in the same sandbox or
+ * in none, that people know by one name. See web_locks_lock_info_get_who().
  *
  * One object stands for an application as long as anybody refers to it. `entries` contains what the
  * list shows of it (see application-list.h), in the order of buckets and lock names. */

@@ -65,8 +65,8 @@ choose_status(ViewerBusPage *self)
     }
     if (g_list_model_get_n_items(G_LIST_MODEL(self->entries)) > 0)
         return NULL;
-    if (g_list_model_get_n_items(viewer_lock_table_get_held(self->table)) == 0 &&
-        g_list_model_get_n_items(viewer_lock_table_get_pending(self->table)) == 0)
+    if (g_list_model_get_n_items(self->table->held.infos) == 0 &&
+        g_list_model_get_n_items(self->table->pending.infos) == 0)
         return &no_locks;
     return &no_match;
 }
@@ -121,9 +121,9 @@ choose_sides(ViewerBusPage *self)
     guint n = 0;
 
     if (self->table != NULL && self->show != VIEWER_SHOW_WAITING)
-        sides[n++] = viewer_lock_table_get_held(self->table);
+        sides[n++] = self->table->held.entries;
     if (self->table != NULL && self->show != VIEWER_SHOW_HELD)
-        sides[n++] = viewer_lock_table_get_pending(self->table);
+        sides[n++] = self->table->pending.entries;
     g_list_store_splice(self->sides, 0, g_list_model_get_n_items(G_LIST_MODEL(self->sides)), sides,
                         n);
 }
@@ -151,9 +151,8 @@ set_up_list(ViewerBusPage *self)
     self->entries = gtk_filter_list_model_new(
         G_LIST_MODEL(flat), GTK_FILTER(gtk_custom_filter_new(is_shown, self, NULL)));
     self->applications = viewer_application_list_new(G_LIST_MODEL(self->entries));
-    tree =
-        gtk_tree_list_model_new(g_object_ref(viewer_application_list_get_model(self->applications)),
-                                FALSE, TRUE, get_rows_below, NULL, NULL);
+    tree = gtk_tree_list_model_new(G_LIST_MODEL(g_object_ref(self->applications->applications)),
+                                   FALSE, TRUE, get_rows_below, NULL, NULL);
     selection = gtk_single_selection_new(G_LIST_MODEL(tree));
     gtk_single_selection_set_autoselect(selection, FALSE);
     gtk_single_selection_set_can_unselect(selection, TRUE);
@@ -218,12 +217,6 @@ viewer_bus_page_set_show(ViewerBusPage *self, ViewerShow show)
     show_page(self);
 }
 
-ViewerBus *
-viewer_bus_page_get_bus(ViewerBusPage *self)
-{
-    return self->bus;
-}
-
 /* ---- GObject */
 
 GtkWidget *
@@ -246,7 +239,7 @@ viewer_bus_page_dispose(GObject *object)
         gtk_list_view_set_model(self->list, NULL);
     if (self->entries != NULL)
         g_signal_handlers_disconnect_by_data(self->entries, self);
-    g_clear_object(&self->applications);
+    g_clear_pointer(&self->applications, viewer_application_list_free);
     g_clear_object(&self->entries);
     g_clear_object(&self->sides);
     g_clear_object(&self->table);

@@ -26,7 +26,6 @@ G_DECLARE_FINAL_TYPE(ViewerBusPage, viewer_bus_page, VIEWER, BUS_PAGE, AdwBin)
  * lock.
  */
 GtkWidget *viewer_bus_page_new(ViewerBus *bus);
-ViewerBus *viewer_bus_page_get_bus(ViewerBusPage *self);
 /* Shows only what contains `words`; "" shows all. */
 void viewer_bus_page_set_words(ViewerBusPage *self, const char *words);
 void viewer_bus_page_set_show(ViewerBusPage *self, ViewerShow show);

@@ -77,7 +77,7 @@ viewer_describe_process(WebLocksLockInfo *info)
 }
 
 char *
-viewer_build_break_command(WebLocksLockInfo *info, GBusType bus_type)
+viewer_build_break_command(WebLocksLockInfo *info)
 {
     WebLocksManager *manager = web_locks_lock_info_get_manager(info);
     const char *application = web_locks_manager_get_application(manager);
@@ -85,7 +85,9 @@ viewer_build_break_command(WebLocksLockInfo *info, GBusType bus_type)
     g_autofree char *bucket = viewer_quote_for_shell(web_locks_manager_get_bucket(manager));
     g_autofree char *name = viewer_quote_for_shell(web_locks_lock_info_get_name(info));
     GString *command = g_string_new("weblocks break");
+    GBusType bus_type;
 
+    g_object_get(web_locks_manager_get_agent(manager), "bus-type", &bus_type, NULL);
     if (bus_type == G_BUS_TYPE_SYSTEM)
         g_string_append(command, " --system");
     if (uid != getuid())

@@ -21,4 +21,4 @@ const char *viewer_get_process(WebLocksLockInfo *info);
 /* Process name and id: "rsync (process 12)". */
 char *viewer_describe_process(WebLocksLockInfo *info);
 /* The command that ends the held lock: "weblocks break --bucket …". */
-char *viewer_build_break_command(WebLocksLockInfo *info, GBusType bus_type);
+char *viewer_build_break_command(WebLocksLockInfo *info);

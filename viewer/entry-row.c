@@ -17,7 +17,6 @@ struct _ViewerEntryRow {
     GtkWidget *buttons;
 
     ViewerEntry *entry;
-    GBusType bus_type;
     guint timer;
 };
 
@@ -143,7 +142,7 @@ on_second(gpointer data)
 static void
 on_copy(ViewerEntryRow *self)
 {
-    g_autofree char *command = viewer_build_break_command(self->entry->info, self->bus_type);
+    g_autofree char *command = viewer_build_break_command(self->entry->info);
 
     gdk_clipboard_set_text(gtk_widget_get_clipboard(GTK_WIDGET(self)), command);
     gtk_widget_activate_action(GTK_WIDGET(self), "win.notice", "s", _("Command copied"));
@@ -156,12 +155,11 @@ on_end(ViewerEntryRow *self)
 }
 
 GtkWidget *
-viewer_entry_row_new(ViewerEntry *entry, GBusType bus_type)
+viewer_entry_row_new(ViewerEntry *entry)
 {
     ViewerEntryRow *self = g_object_new(VIEWER_TYPE_ENTRY_ROW, NULL);
 
     self->entry = g_object_ref(entry);
-    self->bus_type = bus_type;
     self->timer = g_timeout_add_seconds(1, on_second, self);
     g_signal_connect_object(entry->info, "notify", G_CALLBACK(show), self, G_CONNECT_SWAPPED);
     g_signal_connect_object(entry, "evidence-changed", G_CALLBACK(show), self, G_CONNECT_SWAPPED);

@@ -13,4 +13,4 @@
 #define VIEWER_TYPE_ENTRY_ROW (viewer_entry_row_get_type())
 G_DECLARE_FINAL_TYPE(ViewerEntryRow, viewer_entry_row, VIEWER, ENTRY_ROW, AdwActionRow)
 
-GtkWidget *viewer_entry_row_new(ViewerEntry *entry, GBusType bus_type);
+GtkWidget *viewer_entry_row_new(ViewerEntry *entry);

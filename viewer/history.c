@@ -19,13 +19,7 @@ struct _ViewerEvent {
     gint64 time_us; /* as g_get_real_time() */
 };
 
-struct _ViewerHistory {
-    GObject parent_instance;
-    GListStore *events; /* the latest first */
-};
-
 G_DEFINE_FINAL_TYPE(ViewerEvent, viewer_event, G_TYPE_OBJECT)
-G_DEFINE_FINAL_TYPE(ViewerHistory, viewer_history, G_TYPE_OBJECT)
 
 /* ---- events */
 
@@ -80,26 +74,20 @@ viewer_event_init(ViewerEvent *self)
 
 /* ---- the history */
 
-ViewerHistory *
-viewer_history_new(void)
-{
-    return g_object_new(VIEWER_TYPE_HISTORY, NULL);
-}
-
 void
-viewer_history_add(ViewerHistory *self, ViewerEventKind kind, ViewerEntry *entry)
+viewer_history_add(GListStore *history, ViewerEventKind kind, ViewerEntry *entry)
 {
     g_autoptr(ViewerEvent) event = g_object_new(VIEWER_TYPE_EVENT, NULL);
-    const guint n_events = g_list_model_get_n_items(G_LIST_MODEL(self->events));
+    const guint n_events = g_list_model_get_n_items(G_LIST_MODEL(history));
 
     event->kind = kind;
     event->info = g_object_ref(entry->info);
     event->resource = g_object_ref(entry->resource);
     event->application = g_object_ref(entry->application);
     event->time_us = g_get_real_time();
-    g_list_store_insert(self->events, 0, event);
+    g_list_store_insert(history, 0, event);
     if (n_events >= EVENTS_MAX)
-        g_list_store_remove(self->events, n_events);
+        g_list_store_remove(history, n_events);
 }
 
 static gboolean
@@ -109,31 +97,12 @@ is_of_resource(gpointer item, gpointer resource)
 }
 
 GListModel *
-viewer_history_of(ViewerHistory *self, ViewerResource *resource)
+viewer_history_of(GListStore *history, ViewerResource *resource)
 {
     GtkFilter *filter =
         GTK_FILTER(gtk_custom_filter_new(is_of_resource, g_object_ref(resource), g_object_unref));
     GtkFilterListModel *its =
-        gtk_filter_list_model_new(G_LIST_MODEL(g_object_ref(self->events)), filter);
+        gtk_filter_list_model_new(G_LIST_MODEL(g_object_ref(history)), filter);
 
     return G_LIST_MODEL(gtk_slice_list_model_new(G_LIST_MODEL(its), 0, EVENTS_OF_ONE));
-}
-
-static void
-viewer_history_finalize(GObject *object)
-{
-    g_object_unref(VIEWER_HISTORY(object)->events);
-    G_OBJECT_CLASS(viewer_history_parent_class)->finalize(object);
-}
-
-static void
-viewer_history_class_init(ViewerHistoryClass *class)
-{
-    G_OBJECT_CLASS(class)->finalize = viewer_history_finalize;
-}
-
-static void
-viewer_history_init(ViewerHistory *self)
-{
-    self->events = g_list_store_new(VIEWER_TYPE_EVENT);
 }

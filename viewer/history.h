@@ -3,8 +3,7 @@
 
 /* What has happened to resources while the window was open.
  *
- * The history is a list of events, the latest first. It has a limited length, and owns its events.
- */
+ * A history is a list of events of limited length, the latest first. */
 
 #pragma once
 
@@ -25,11 +24,7 @@ char *viewer_event_describe(ViewerEvent *self);
 /* The time of day. Returns: (transfer full) */
 char *viewer_event_format_time(ViewerEvent *self);
 
-#define VIEWER_TYPE_HISTORY (viewer_history_get_type())
-G_DECLARE_FINAL_TYPE(ViewerHistory, viewer_history, VIEWER, HISTORY, GObject)
-
-ViewerHistory *viewer_history_new(void);
-void viewer_history_add(ViewerHistory *self, ViewerEventKind kind, ViewerEntry *entry);
+void viewer_history_add(GListStore *history, ViewerEventKind kind, ViewerEntry *entry);
 /* The last hundred events of a resource that are remembered: a list model of ViewerEvent, which
  * follows. Returns: (transfer full) */
-GListModel *viewer_history_of(ViewerHistory *self, ViewerResource *resource);
+GListModel *viewer_history_of(GListStore *history, ViewerResource *resource);

@@ -23,19 +23,18 @@ struct _ViewerLockPage {
 
     ViewerResource *resource;
     ViewerLockTable *table;
-    GBusType bus_type;
 };
 
 G_DEFINE_FINAL_TYPE(ViewerLockPage, viewer_lock_page, ADW_TYPE_BIN)
 
 static GtkWidget *
-create_entry_row(gpointer entry, gpointer page)
+create_entry_row(gpointer entry, gpointer unused)
 {
-    return viewer_entry_row_new(entry, VIEWER_LOCK_PAGE(page)->bus_type);
+    return viewer_entry_row_new(entry);
 }
 
 static GtkWidget *
-create_event_row(gpointer event, gpointer page)
+create_event_row(gpointer event, gpointer unused)
 {
     GtkWidget *row = adw_action_row_new();
     g_autofree char *sentence = viewer_event_describe(event);
@@ -83,28 +82,23 @@ viewer_lock_page_show_nothing(ViewerLockPage *self)
 }
 
 void
-viewer_lock_page_show(ViewerLockPage *self,
-                      ViewerResource *resource,
-                      ViewerLockTable *table,
-                      GBusType bus_type)
+viewer_lock_page_show(ViewerLockPage *self, ViewerResource *resource, ViewerLockTable *table)
 {
-    g_autoptr(GListModel) events =
-        viewer_history_of(viewer_lock_table_get_history(table), resource);
+    g_autoptr(GListModel) events = viewer_history_of(table->history, resource);
     g_autoptr(GtkSliceListModel) queue =
         gtk_slice_list_model_new(g_object_ref(G_LIST_MODEL(resource->queue)), 0, WAITERS_SHOWN);
 
     viewer_lock_page_show_nothing(self);
     self->resource = g_object_ref(resource);
     self->table = g_object_ref(table);
-    self->bus_type = bus_type;
     viewer_lock_table_pin(table, resource);
     gtk_label_set_text(self->title, resource->title);
     gtk_widget_set_tooltip_text(GTK_WIDGET(self->title), resource->name);
     gtk_label_set_text(self->place, resource->place);
-    gtk_list_box_bind_model(self->holders, G_LIST_MODEL(resource->holders), create_entry_row, self,
+    gtk_list_box_bind_model(self->holders, G_LIST_MODEL(resource->holders), create_entry_row, NULL,
                             NULL);
-    gtk_list_box_bind_model(self->queue, G_LIST_MODEL(queue), create_entry_row, self, NULL);
-    gtk_list_box_bind_model(self->history, events, create_event_row, self, NULL);
+    gtk_list_box_bind_model(self->queue, G_LIST_MODEL(queue), create_entry_row, NULL, NULL);
+    gtk_list_box_bind_model(self->history, events, create_event_row, NULL, NULL);
     g_signal_connect_swapped(G_LIST_MODEL(resource->holders), "items-changed",
                              G_CALLBACK(show_groups), self);
     g_signal_connect_swapped(G_LIST_MODEL(resource->queue), "items-changed",

@@ -15,8 +15,5 @@
 G_DECLARE_FINAL_TYPE(ViewerLockPage, viewer_lock_page, VIEWER, LOCK_PAGE, AdwBin)
 
 /* Shows a resource of the table, until another one or NULL is shown. */
-void viewer_lock_page_show(ViewerLockPage *self,
-                           ViewerResource *resource,
-                           ViewerLockTable *table,
-                           GBusType bus_type);
+void viewer_lock_page_show(ViewerLockPage *self, ViewerResource *resource, ViewerLockTable *table);
 void viewer_lock_page_show_nothing(ViewerLockPage *self);

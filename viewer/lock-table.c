@@ -3,24 +3,6 @@
 
 #include "lock-table.h"
 
-/* The entries of one of the monitor's two lists: at each position the entry of the item there. */
-typedef struct {
-    ViewerLockTable *table;
-    GListModel *infos;
-    GListStore *entries;
-} Side;
-
-struct _ViewerLockTable {
-    GObject parent_instance;
-    WebLocksMonitor *monitor;
-    GHashTable *resources; /* the set of all ViewerResource, by bucket and name */
-    Side held;
-    Side pending;
-    ViewerResource *pinned; /* stays in `resources` while it is idle; or NULL */
-    ViewerHistory *history;
-    gboolean is_filled; /* from then on, what comes is an event */
-};
-
 G_DEFINE_FINAL_TYPE(ViewerLockTable, viewer_lock_table, G_TYPE_OBJECT)
 
 /* ---- entries and resources */
@@ -75,7 +57,8 @@ end_entry(ViewerLockTable *self, ViewerEntry *entry)
 /* ---- following the monitor */
 
 static void
-on_items_changed(Side *side, guint position, guint removed, guint added, GListModel *infos)
+on_items_changed(
+    ViewerLockTableSide *side, guint position, guint removed, guint added, GListModel *infos)
 {
     g_autoptr(GPtrArray) entries = g_ptr_array_new_with_free_func(g_object_unref);
 
@@ -94,7 +77,7 @@ on_items_changed(Side *side, guint position, guint removed, guint added, GListMo
 }
 
 static void
-side_init(Side *self, ViewerLockTable *table, GListModel *infos)
+side_init(ViewerLockTableSide *self, ViewerLockTable *table, GListModel *infos)
 {
     self->table = table;
     self->infos = infos;
@@ -112,24 +95,6 @@ viewer_lock_table_new(WebLocksMonitor *monitor)
     side_init(&self->pending, self, web_locks_monitor_get_pending(monitor));
     self->is_filled = TRUE;
     return self;
-}
-
-GListModel *
-viewer_lock_table_get_held(ViewerLockTable *self)
-{
-    return G_LIST_MODEL(self->held.entries);
-}
-
-GListModel *
-viewer_lock_table_get_pending(ViewerLockTable *self)
-{
-    return G_LIST_MODEL(self->pending.entries);
-}
-
-ViewerHistory *
-viewer_lock_table_get_history(ViewerLockTable *self)
-{
-    return self->history;
 }
 
 /* ---- GObject */
@@ -168,7 +133,7 @@ viewer_lock_table_init(ViewerLockTable *self)
 {
     self->resources =
         g_hash_table_new_full(viewer_resource_hash, viewer_resource_equal, g_object_unref, NULL);
-    self->history = viewer_history_new();
+    self->history = g_list_store_new(VIEWER_TYPE_EVENT);
     self->held.entries = g_list_store_new(VIEWER_TYPE_ENTRY);
     self->pending.entries = g_list_store_new(VIEWER_TYPE_ENTRY);
 }

@@ -17,11 +17,26 @@
 #define VIEWER_TYPE_LOCK_TABLE (viewer_lock_table_get_type())
 G_DECLARE_FINAL_TYPE(ViewerLockTable, viewer_lock_table, VIEWER, LOCK_TABLE, GObject)
 
+/* The entries of one of the monitor's two lists: at each position the entry of the item there. */
+typedef struct {
+    ViewerLockTable *table;
+    GListModel *infos;
+    GListStore *entries;
+} ViewerLockTableSide;
+
+/* Others only read the members. */
+struct _ViewerLockTable {
+    GObject parent_instance;
+    WebLocksMonitor *monitor;
+    GHashTable *resources; /* the set of all ViewerResource, by bucket and name */
+    ViewerLockTableSide held;
+    ViewerLockTableSide pending;
+    ViewerResource *pinned; /* stays in `resources` while it is idle; or NULL */
+    GListStore *history;
+    gboolean is_filled; /* from then on, what comes is an event */
+};
+
 ViewerLockTable *viewer_lock_table_new(WebLocksMonitor *monitor);
-/* Lists of ViewerEntry: all held locks, and all pending requests. */
-GListModel *viewer_lock_table_get_held(ViewerLockTable *self);
-GListModel *viewer_lock_table_get_pending(ViewerLockTable *self);
-ViewerHistory *viewer_lock_table_get_history(ViewerLockTable *self);
 
 /* One resource at a time stays the same object also while nobody holds or waits for it. */
 void viewer_lock_table_pin(ViewerLockTable *self, ViewerResource *resource);

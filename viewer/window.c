@@ -16,7 +16,6 @@ struct _ViewerWindow {
     AdwLeaflet *leaflet;
     AdwViewSwitcherTitle *switcher;
     AdwViewStack *stack;
-    GtkToggleButton *search_button;
     GtkSearchBar *search_bar;
     GtkSearchEntry *search_entry;
     ViewerLockPage *lock_page;
@@ -44,9 +43,9 @@ on_transition(ViewerWindow *self)
 }
 
 static void
-on_opened(ViewerWindow *self, ViewerResource *resource, ViewerLockTable *table, ViewerBusPage *page)
+on_opened(ViewerWindow *self, ViewerResource *resource, ViewerLockTable *table)
 {
-    viewer_lock_page_show(self->lock_page, resource, table, viewer_bus_page_get_bus(page)->type);
+    viewer_lock_page_show(self->lock_page, resource, table);
     adw_leaflet_navigate(self->leaflet, ADW_NAVIGATION_DIRECTION_FORWARD);
 }
 
@@ -170,7 +169,6 @@ viewer_window_class_init(ViewerWindowClass *class)
     gtk_widget_class_bind_template_child(widget_class, ViewerWindow, leaflet);
     gtk_widget_class_bind_template_child(widget_class, ViewerWindow, switcher);
     gtk_widget_class_bind_template_child(widget_class, ViewerWindow, stack);
-    gtk_widget_class_bind_template_child(widget_class, ViewerWindow, search_button);
     gtk_widget_class_bind_template_child(widget_class, ViewerWindow, search_bar);
     gtk_widget_class_bind_template_child(widget_class, ViewerWindow, search_entry);
     gtk_widget_class_bind_template_child(widget_class, ViewerWindow, lock_page);

@@ -32,8 +32,8 @@ test_table_is_freed(void)
     answer_ask(&answer, other, "a");
     test_wait(is_one_held_and_one_pending, monitor);
     table = viewer_lock_table_new(monitor);
-    list = viewer_application_list_new(viewer_lock_table_get_held(table));
-    entry = g_list_model_get_item(viewer_lock_table_get_held(table), 0);
+    list = viewer_application_list_new(G_LIST_MODEL(table->held.entries));
+    entry = g_list_model_get_item(G_LIST_MODEL(table->held.entries), 0);
     resource = VIEWER_ENTRY(entry)->resource;
     application = VIEWER_ENTRY(entry)->application;
     g_assert_cmpuint(g_list_model_get_n_items(G_LIST_MODEL(VIEWER_RESOURCE(resource)->queue)), ==,
@@ -42,7 +42,7 @@ test_table_is_freed(void)
     g_object_add_weak_pointer(resource, &resource);
     g_object_add_weak_pointer(application, &application);
     g_object_unref(entry);
-    g_object_unref(list);
+    viewer_application_list_free(list);
     g_object_unref(table);
     g_assert_null(entry);
     g_assert_null(resource);
@@ -91,7 +91,7 @@ test_queue(void)
     answer_ask(&answer, two, "a");
     test_wait(are_two_pending, monitor);
     table = viewer_lock_table_new(monitor);
-    holder = g_list_model_get_item(viewer_lock_table_get_held(table), 0);
+    holder = g_list_model_get_item(G_LIST_MODEL(table->held.entries), 0);
     queue = G_LIST_MODEL(holder->resource->queue);
     last = g_list_model_get_item(queue, 1);
     g_assert_cmpuint(web_locks_lock_info_get_position(last->info), ==, 2);
