@@ -6,14 +6,12 @@
 
 #include <glib/gi18n.h>
 #include <pwd.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/lock-output.h"
 #include "cli/status.h"
 #include "cli/target.h"
-#include "cli/text.h"
 
 typedef struct {
     Target target;
@@ -71,16 +69,6 @@ find_manager(const Break *self, GError **error)
     return NULL;
 }
 
-static void
-print_broken(const char *name, WebLocksLockInfo *info)
-{
-    g_autofree char *safe_name = text_for_terminal(name);
-    g_autofree char *who = lock_output_holder(info, TRUE);
-    g_autofree char *safe_who = text_for_terminal(who);
-
-    printf(_("%s: broken, was held by %s\n"), safe_name, safe_who);
-}
-
 /* Returns how many locks were broken, or -1 and an error. A lock that was released meanwhile is not
  * counted. */
 static int
@@ -102,7 +90,7 @@ break_held(const Break *self, WebLocksManager *manager, GError **error)
         if (n < 0)
             return -1;
         if (n > 0)
-            print_broken(self->name, info);
+            lock_output_print_loser(info, FALSE);
         n_broken += n;
     }
     return held != NULL ? n_broken : -1;

@@ -103,38 +103,32 @@ print_json(const Listing *listing, GPtrArray *managers, GPtrArray *snapshots)
     json_print(&json);
 }
 
-static void
-append_list(GPtrArray *rows, GListModel *list)
-{
-    guint n = g_list_model_get_n_items(list);
-
-    for (guint i = 0; i < n; i++)
-        g_ptr_array_add(rows, g_list_model_get_item(list, i));
-}
-
 static int
-compare_names(gconstpointer a, gconstpointer b)
+compare_names(gconstpointer a, gconstpointer b, gpointer unused)
 {
-    return strcmp(web_locks_lock_info_get_name(*(WebLocksLockInfo *const *)a),
-                  web_locks_lock_info_get_name(*(WebLocksLockInfo *const *)b));
+    return strcmp(web_locks_lock_info_get_name((WebLocksLockInfo *)a),
+                  web_locks_lock_info_get_name((WebLocksLockInfo *)b));
 }
 
 /* Adds rows sorted by name; within a name, held locks first, then pending requests in queue order.
- * This needs a stable sort, which g_ptr_array_sort() is. */
+ * This needs a stable sort, which g_list_store_sort() is. */
 static void
 add_rows(const Listing *listing, Table *table, WebLocksManager *manager, WebLocksSnapshot *snapshot)
 {
-    g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func(g_object_unref);
+    g_autoptr(GListStore) rows = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
     g_autofree char *bucket = listing->target.all ? lock_output_bucket(manager) : NULL;
     GListModel *held = web_locks_snapshot_get_held(snapshot);
     GListModel *pending = web_locks_snapshot_get_pending(snapshot);
     g_autoptr(GHashTable) uses = lock_output_uses(held, pending);
 
-    append_list(rows, held);
-    append_list(rows, pending);
-    g_ptr_array_sort(rows, compare_names);
-    for (guint i = 0; i < rows->len; i++)
-        lock_output_row(table, bucket, rows->pdata[i], uses);
+    append_to_store(rows, held);
+    append_to_store(rows, pending);
+    g_list_store_sort(rows, compare_names, NULL);
+    for (guint i = 0; i < g_list_model_get_n_items(G_LIST_MODEL(rows)); i++) {
+        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(G_LIST_MODEL(rows), i);
+
+        lock_output_row(table, bucket, info, uses);
+    }
 }
 
 /* For a script that asks for one name. */

@@ -23,9 +23,13 @@
 #define TERMINAL_CLEAR_LINE "\033[K"
 #define TERMINAL_CLEAR_REST "\033[J"
 
+static const int ending_signals[] = {SIGHUP, SIGINT, SIGTERM};
+
 struct Screen {
-    const ScreenEvents *events;
+    Table *(*get)(gpointer data, char **out_title);
+    void (*quit)(int signal, gpointer data);
     gpointer data;
+    const GSource *signals[G_N_ELEMENTS(ending_signals)];
     gboolean has_keys;
     struct termios before; /* only if `has_keys` */
     guint redraw_id;
@@ -44,7 +48,7 @@ static void
 draw(Screen *self)
 {
     g_autofree char *title = NULL;
-    g_autoptr(Table) table = self->events->get(self->data, &title);
+    g_autoptr(Table) table = self->get(self->data, &title);
     g_autoptr(GPtrArray) lines = table_to_lines(table);
     g_autofree char *safe_title = text_for_terminal(title);
     TerminalSize size = terminal_get_size(STDOUT_FILENO);
@@ -86,34 +90,19 @@ on_key(int fd, GIOCondition condition, gpointer data)
     if (read(fd, &key, 1) <= 0)
         return G_SOURCE_REMOVE;
     if (key == 'q' || key == 'Q')
-        self->events->quit(0, self->data);
+        self->quit(0, self->data);
     return G_SOURCE_CONTINUE;
 }
 
 static gboolean
-on_hangup(gpointer data)
+on_signal(gpointer data)
 {
     Screen *self = data;
+    const GSource *source = g_main_current_source();
 
-    self->events->quit(SIGHUP, self->data);
-    return G_SOURCE_CONTINUE;
-}
-
-static gboolean
-on_interrupt(gpointer data)
-{
-    Screen *self = data;
-
-    self->events->quit(SIGINT, self->data);
-    return G_SOURCE_CONTINUE;
-}
-
-static gboolean
-on_terminate(gpointer data)
-{
-    Screen *self = data;
-
-    self->events->quit(SIGTERM, self->data);
+    for (guint i = 0; i < G_N_ELEMENTS(ending_signals); i++)
+        if (source == self->signals[i])
+            self->quit(ending_signals[i], self->data);
     return G_SOURCE_CONTINUE;
 }
 
@@ -136,15 +125,18 @@ take_keys(Screen *self)
 }
 
 Screen *
-screen_open(const ScreenEvents *events, gpointer data)
+screen_open(Table *(*get)(gpointer data, char **out_title),
+            void (*quit)(int signal, gpointer data),
+            gpointer data)
 {
     Screen *self = g_new0(Screen, 1);
 
-    self->events = events;
+    self->get = get;
+    self->quit = quit;
     self->data = data;
-    g_unix_signal_add(SIGHUP, on_hangup, self);
-    g_unix_signal_add(SIGINT, on_interrupt, self);
-    g_unix_signal_add(SIGTERM, on_terminate, self);
+    for (guint i = 0; i < G_N_ELEMENTS(ending_signals); i++)
+        self->signals[i] = g_main_context_find_source_by_id(
+            NULL, g_unix_signal_add(ending_signals[i], on_signal, self));
     g_unix_signal_add(SIGWINCH, on_tick, self);
     g_timeout_add_seconds(1, on_tick, self);
     take_keys(self);

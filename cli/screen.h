@@ -12,15 +12,12 @@
 
 typedef struct Screen Screen;
 
-typedef struct {
-    /* Returns an owned table and an owned title. */
-    Table *(*get)(gpointer data, char **out_title);
-    /* Called for `q` with 0, and for a signal that would end the process with its number. */
-    void (*quit)(int signal, gpointer data);
-} ScreenEvents;
-
-/* Draws on standard output, and reads keys from standard input if it is a terminal. */
-Screen *screen_open(const ScreenEvents *events, gpointer data);
+/* Draws on standard output, and reads keys from standard input if it is a terminal. `get` returns
+ * an owned table and an owned title; `quit` is called for `q` with 0, and for a signal that would
+ * end the process with its number. */
+Screen *screen_open(Table *(*get)(gpointer data, char **out_title),
+                    void (*quit)(int signal, gpointer data),
+                    gpointer data);
 /* Draws soon, so that several changes are drawn together. */
 void screen_changed(Screen *self);
 void screen_close(Screen *self);

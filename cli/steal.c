@@ -7,28 +7,11 @@
  * lose it, and the next pending request is granted. */
 
 #include <glib/gi18n.h>
-#include <stdio.h>
 
 #include "cli/commands.h"
 #include "cli/lock-output.h"
 #include "cli/status.h"
 #include "cli/target.h"
-#include "cli/text.h"
-
-static void
-print_losers(GListModel *held, const char *name)
-{
-    g_autofree char *safe_name = text_for_terminal(name);
-    guint n = g_list_model_get_n_items(held);
-
-    for (guint i = 0; i < n; i++) {
-        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(held, i);
-        g_autofree char *who = lock_output_holder(info, TRUE);
-        g_autofree char *safe_who = text_for_terminal(who);
-
-        printf(_("%s: stolen from %s\n"), safe_name, safe_who);
-    }
-}
 
 /* Steals the lock and releases it. If another client steals it in between, the lock is broken all
  * the same, so this is not an error. */
@@ -73,7 +56,11 @@ steal(const Target *target, const char *name, const char *why)
     }
     if (!break_lock(manager, name, why, &error))
         return target_complain(target, error);
-    print_losers(held, name);
+    for (guint i = 0; i < g_list_model_get_n_items(held); i++) {
+        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(held, i);
+
+        lock_output_print_loser(info, TRUE);
+    }
     flush_output(&status);
     return status;
 }

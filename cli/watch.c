@@ -228,7 +228,6 @@ on_connected_changed(WebLocksAgent *agent, GParamSpec *pspec, gpointer data)
 static void
 start(Watch *watch)
 {
-    static const ScreenEvents screen_events = {get_table, on_quit};
     GListModel *held = web_locks_monitor_get_held(watch->monitor);
     GListModel *pending = web_locks_monitor_get_pending(watch->monitor);
 
@@ -238,7 +237,7 @@ start(Watch *watch)
     g_unix_fd_add(STDOUT_FILENO, G_IO_ERR | G_IO_HUP, on_output_closed, watch);
     if (watch->table) {
         g_signal_connect_swapped(watch->monitor, "changed", G_CALLBACK(on_changed), watch);
-        watch->screen = screen_open(&screen_events, watch);
+        watch->screen = screen_open(get_table, on_quit, watch);
         return;
     }
     g_signal_connect(held, "items-changed", G_CALLBACK(on_items_changed), watch);

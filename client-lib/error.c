@@ -73,72 +73,58 @@ error_new_from_limit(guint32 limit)
 GError *
 error_new_from_answer(const PacketAnswer *answer)
 {
-    switch ((PacketError)answer->error) {
-    case PACKET_ERROR_NONE:
+    static const struct {
+        WebLocksError code;
+        const char *message;
+    } errors[N_PACKET_ERRORS] = {
+        [PACKET_ERROR_NOT_SUPPORTED] =
+            {WEB_LOCKS_ERROR_NOT_SUPPORTED,
+             N_("the name is reserved, the options exclude each other, or this machine is not "
+                "configured for the bucket")},
+        [PACKET_ERROR_INVALID_STATE] = {WEB_LOCKS_ERROR_INVALID_STATE,
+                                        N_("the lock service is shutting down")},
+        [PACKET_ERROR_NOT_HELD] = {WEB_LOCKS_ERROR_NOT_HELD, N_("the lock is not held")},
+        [PACKET_ERROR_SECURITY] = {WEB_LOCKS_ERROR_SECURITY,
+                                   N_("the caller is not permitted to use this bucket")},
+    };
+
+    if (answer->error == PACKET_ERROR_NONE)
         return NULL;
-    case PACKET_ERROR_INVALID_ARGS:
+    if (answer->error == PACKET_ERROR_INVALID_ARGS)
         return g_error_new_literal(G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
                                    _("the lock service does not accept the arguments"));
-    case PACKET_ERROR_NOT_SUPPORTED:
-        return g_error_new_literal(
-            WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED,
-            _("the name is reserved, the options exclude each other, or this "
-              "machine is not configured for the bucket"));
-    case PACKET_ERROR_INVALID_STATE:
-        return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE,
-                                   _("the lock service is shutting down"));
-    case PACKET_ERROR_NOT_HELD:
-        return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD,
-                                   _("the lock is not held"));
-    case PACKET_ERROR_SECURITY:
-        return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_SECURITY,
-                                   _("the caller is not permitted to use this bucket"));
-    case PACKET_ERROR_LIMITS_EXCEEDED:
+    if (answer->error == PACKET_ERROR_LIMITS_EXCEEDED)
         return error_new_from_limit(answer->limit);
-    case N_PACKET_ERRORS:
-    default:
-        g_assert_not_reached();
-    }
+    g_assert(answer->error < N_PACKET_ERRORS);
+    return g_error_new_literal(WEB_LOCKS_ERROR, (int)errors[answer->error].code,
+                               _(errors[answer->error].message));
 }
 
 GError *
 error_new_from_loss(PacketReason reason)
 {
-    switch (reason) {
-    case PACKET_REASON_STOLEN:
+    if (reason == PACKET_REASON_STOLEN)
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN,
                                    _("the lock was stolen"));
-    case PACKET_REASON_TERMINATED:
-        return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LOST,
-                                   _("the lock was lost: the connection to the bus has ended"));
-    case PACKET_REASON_TIMEOUT:
-    case PACKET_REASON_LOST:
-    case PACKET_REASON_UNAVAILABLE:
-    default:
-        return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LOST,
-                                   _("the lock service has lost the lock"));
-    }
+    return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LOST,
+                               reason == PACKET_REASON_TERMINATED
+                                   ? _("the lock was lost: the connection to the bus has ended")
+                                   : _("the lock service has lost the lock"));
 }
 
 GError *
 error_new_from_end(PacketReason reason)
 {
-    switch (reason) {
-    case PACKET_REASON_TIMEOUT:
+    const char *message = _("the lock service has lost the request");
+
+    if (reason == PACKET_REASON_TIMEOUT)
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT,
                                    _("the lock was not granted in time"));
-    case PACKET_REASON_TERMINATED:
-        return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
-                                   _("the lock service has terminated the agent"));
-    case PACKET_REASON_UNAVAILABLE:
-        return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
-                                   _("the lock could not be taken from other machines in time"));
-    case PACKET_REASON_STOLEN:
-    case PACKET_REASON_LOST:
-    default:
-        return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
-                                   _("the lock service has lost the request"));
-    }
+    if (reason == PACKET_REASON_TERMINATED)
+        message = _("the lock service has terminated the agent");
+    else if (reason == PACKET_REASON_UNAVAILABLE)
+        message = _("the lock could not be taken from other machines in time");
+    return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE, message);
 }
 
 GError *
