@@ -87,6 +87,7 @@ parse_command_line(int *argc, char ***argv, CommandLine *line, GError **error)
         {"version", 0, 0, G_OPTION_ARG_NONE, &line->version, "Print the version and exit", NULL},
         {NULL}};
     g_autoptr(GOptionContext) context = g_option_context_new("- Web Locks for D-Bus");
+    const char *problem = NULL;
 
     g_option_context_add_main_entries(context, entries, NULL);
     if (!g_option_context_parse(context, argc, argv, error))
@@ -96,27 +97,17 @@ parse_command_line(int *argc, char ***argv, CommandLine *line, GError **error)
                     (*argv)[1]);
         return FALSE;
     }
-    if (line->session + line->system + (line->address != NULL) > 1) {
-        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED,
-                    "only one of --session, --system and --address can be given");
-        return FALSE;
-    }
-    if (line->session && line->cluster_config != NULL) {
-        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED,
-                    "--cluster-config: a cluster is for the system bus");
-        return FALSE;
-    }
-    if (line->no_state && line->state_dir != NULL) {
-        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED,
-                    "only one of --state-dir and --no-state can be given");
-        return FALSE;
-    }
-    if (!(line->idle_exit_secs >= 0 && line->idle_exit_secs <= IDLE_EXIT_SECS_MAX)) {
-        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                    "--idle-exit: not between 0 and 1000000");
-        return FALSE;
-    }
-    return TRUE;
+    if (line->session + line->system + (line->address != NULL) > 1)
+        problem = "only one of --session, --system and --address can be given";
+    else if (line->session && line->cluster_config != NULL)
+        problem = "--cluster-config: a cluster is for the system bus";
+    else if (line->no_state && line->state_dir != NULL)
+        problem = "only one of --state-dir and --no-state can be given";
+    else if (!(line->idle_exit_secs >= 0 && line->idle_exit_secs <= IDLE_EXIT_SECS_MAX))
+        problem = "--idle-exit: not between 0 and 1000000";
+    if (problem != NULL)
+        g_set_error_literal(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, problem);
+    return problem == NULL;
 }
 
 static gboolean

@@ -79,7 +79,7 @@ plan_next_round(BusStatistics *self)
 static gboolean
 begin(BusQuestion *question)
 {
-    gboolean is_needed = question->begin(question);
+    gboolean is_needed = flow_control_begin_question(question->owner);
 
     put(question, is_needed ? &question->all->asked : NULL, FALSE);
     return is_needed;
@@ -90,7 +90,7 @@ answer(BusQuestion *question, guint64 n_bytes)
 {
     put(question, NULL, FALSE);
     g_clear_pointer(&question->slot, sd_bus_slot_unref);
-    question->answered(question, n_bytes);
+    flow_control_on_statistics(question->owner, n_bytes);
 }
 
 void

@@ -19,7 +19,7 @@
 #include "client.h"
 #include "sd-bus.h"
 
-/* Passed to BusQuestion.answered if the bus did not give the figure. */
+/* Passed to flow_control_on_statistics() if the bus did not give the figure. */
 #define BUS_STATISTICS_UNKNOWN G_MAXUINT64
 
 typedef enum {
@@ -38,24 +38,15 @@ typedef struct {
     guint next_round_id;
 } BusStatistics;
 
-/* A question about one connection. Part of what owns it; asked again and again. */
-typedef struct BusQuestion BusQuestion;
-struct BusQuestion {
+/* A question about one connection. Part of its FlowControl; asked again and again. */
+typedef struct {
+    FlowControl *owner;
     const char *unique_name; /* borrowed */
-    gpointer data;           /* of the owner */
-
-    /* The question is about to be sent, behind all messages that were queued before.
-     * FALSE: it is no longer needed, and is dropped. */
-    gboolean (*begin)(BusQuestion *question);
-
-    /* The answer. The question may be asked again in here. */
-    void (*answered)(BusQuestion *question, guint64 n_bytes);
-
-    BusStatistics *all; /* borrowed; from here on it is for bus-statistics.c */
-    GQueue *queue;      /* the queue it is in, or NULL */
+    BusStatistics *all;      /* borrowed; from here on it is for bus-statistics.c */
+    GQueue *queue;           /* the queue it is in, or NULL */
     GList link;
     sd_bus_slot *slot; /* its own reply is awaited */
-};
+} BusQuestion;
 
 void bus_statistics_init(BusStatistics *self, const Bus *bus);
 void bus_statistics_fini(BusStatistics *self);

@@ -206,21 +206,17 @@ on_rested(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-static gboolean
-begin_question(BusQuestion *question)
+gboolean
+flow_control_begin_question(FlowControl *self)
 {
-    FlowControl *self = (FlowControl *)question->data;
-
     self->all_sent.n_sent_before_question = self->all_sent.n_sent;
     self->watched.n_sent_before_question = self->watched.n_sent;
     return wants_statistics(self);
 }
 
-static void
-on_statistics(BusQuestion *question, guint64 n_bytes)
+void
+flow_control_on_statistics(FlowControl *self, guint64 n_bytes)
 {
-    FlowControl *self = (FlowControl *)question->data;
-
     if (n_bytes != BUS_STATISTICS_UNKNOWN) {
         acknowledge_but(&self->all_sent, n_bytes / MESSAGE_BYTES_MIN);
         acknowledge_but(&self->watched, n_bytes / MESSAGE_BYTES_MIN);
@@ -322,10 +318,7 @@ flow_control_new(Client *client)
     FlowControl *self = g_new0(FlowControl, 1);
 
     self->client = client;
-    self->question = (BusQuestion){.unique_name = client->unique_name,
-                                   .data = self,
-                                   .begin = begin_question,
-                                   .answered = on_statistics};
+    self->question = (BusQuestion){.owner = self, .unique_name = client->unique_name};
     return self;
 }
 

@@ -85,5 +85,11 @@ void flow_control_ask(FlowControl *self);
 /* Stops deferring calls, because the client or the service is about to end. */
 void flow_control_exempt(FlowControl *self);
 
+/* For bus-statistics.c: the question is about to be sent, behind all messages that were queued
+ * before. FALSE: it is no longer needed, and is dropped. And its answer, in which it may be asked
+ * again. */
+gboolean flow_control_begin_question(FlowControl *self);
+void flow_control_on_statistics(FlowControl *self, guint64 n_bytes);
+
 /* Sends the Pings that are due. */
 void flow_control_send_pings(Bus *bus);

@@ -7,8 +7,7 @@
  * The steps of the start are in this order, so that no disconnect of a client is missed and no lock
  * is held twice:
  *
- *   1. subscribe to disconnects of clients and to changes of the name's owner
- *      (name-owner-changes.h);
+ *   1. subscribe to disconnects of clients and to changes of the name's owner (ownership.h);
  *   2. take the name and the lock of the state (ownership.h);
  *   3. ask the bus who is connected, and restore the state (recovery.h);
  *   4. serve the calls that have arrived meanwhile.

@@ -10,6 +10,7 @@
 #include "bus.h"
 #include "lifecycle.h"
 #include "recovery.h"
+#include "scheduler.h"
 #include "state.h"
 
 /* See ownership.h; and how often the lock is tried. */
@@ -22,6 +23,13 @@
 /* The results of RequestName that make the caller the owner. */
 #define REQUEST_NAME_PRIMARY_OWNER 1
 #define REQUEST_NAME_ALREADY_OWNER 4
+
+#define MATCH                               \
+    "type='signal',"                        \
+    "sender='" BUS_DRIVER_NAME "',"         \
+    "path='" BUS_DRIVER_PATH "',"           \
+    "interface='" BUS_DRIVER_INTERFACE "'," \
+    "member='NameOwnerChanged',"
 
 struct Ownership {
     gboolean replace;
@@ -212,17 +220,24 @@ ownership_take(Server *server)
         try(server);
 }
 
-void
-ownership_on_disconnected(Server *server, const char *unique_name)
+static int
+on_disconnected(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
+    Server *server = userdata;
     Ownership *self = server->ownership;
+    const char *name, *old_owner, *new_owner;
 
-    if (g_strcmp0(self->predecessor, unique_name) != 0)
-        return;
-    g_clear_pointer(&self->predecessor, g_free);
-    set_deadline(self);
-    if (self->retry_id != 0)
-        retry_in(server, 0);
+    if (sd_bus_message_read(message, "sss", &name, &old_owner, &new_owner) < 0 || name[0] != ':' ||
+        new_owner[0] != '\0')
+        return 0;
+    if (g_strcmp0(self->predecessor, name) == 0) {
+        g_clear_pointer(&self->predecessor, g_free);
+        set_deadline(self);
+        if (self->retry_id != 0)
+            retry_in(server, 0);
+    }
+    scheduler_on_disconnected(server, name);
+    return 0;
 }
 
 /* ---- losing and releasing the name */
@@ -269,24 +284,41 @@ on_name_lost(Server *server)
     }
 }
 
-void
-ownership_on_name_changed(Server *server, const char *old_owner, const char *new_owner)
+static int
+on_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
+    Server *server = userdata;
     Ownership *self = server->ownership;
-    const char *own_name;
+    const char *name, *old_owner, *new_owner, *own_name;
 
-    if (sd_bus_get_unique_name(server->bus->connection, &own_name) < 0)
-        return;
+    if (sd_bus_message_read(message, "sss", &name, &old_owner, &new_owner) < 0 ||
+        !g_str_equal(name, BUS_SERVICE_NAME) ||
+        sd_bus_get_unique_name(server->bus->connection, &own_name) < 0)
+        return 0;
     if (g_str_equal(old_owner, own_name)) {
         on_name_lost(server);
     } else if (server->stage != SERVER_STARTING) {
-        return;
+        return 0;
     } else if (g_str_equal(new_owner, own_name)) {
         g_free(self->predecessor);
         self->predecessor = old_owner[0] != '\0' ? g_strdup(old_owner) : NULL;
     } else if (new_owner[0] == '\0' && self->retry_id != 0) {
         retry_in(server, 0);
     }
+    return 0;
+}
+
+int
+ownership_subscribe(Server *server)
+{
+    sd_bus *bus = server->bus->connection;
+    /* Only names without a new owner: the bus filters the rest. */
+    int r = sd_bus_add_match(bus, NULL, MATCH "arg2=''", on_disconnected, server);
+
+    if (r >= 0)
+        r = sd_bus_add_match(bus, NULL, MATCH "arg0='" BUS_SERVICE_NAME "'", on_owner_changed,
+                             server);
+    return r;
 }
 
 static int

@@ -35,6 +35,12 @@
 Ownership *ownership_new(gboolean replace, const char *state_directory);
 void ownership_free(Ownership *ownership);
 
+/* Subscribes to changes of the owners of names (NameOwnerChanged), before the service can be called
+ * by its name: other instances that take or release it, and connections that leave the bus
+ * (scheduler_on_disconnected). Blocks, so it is for the start only. Returns a negative errno on
+ * failure. */
+int ownership_subscribe(Server *server);
+
 /* Takes both, now or later in the main loop, and then restores the state (recovery_start), or runs
  * the service without (lifecycle_run). If it can't take them, the service can't start
  * (lifecycle_fail). Blocks for some answers of the bus. */
@@ -44,9 +50,3 @@ void ownership_take(Server *server);
  * or queued messages have to be sent first. When the bus has answered, calls
  * lifecycle_on_name_released(). */
 void ownership_release_name(Server *server);
-
-/* The name has changed its owner, according to the bus ("": none). */
-void ownership_on_name_changed(Server *server, const char *old_owner, const char *new_owner);
-
-/* The connection has left the bus. */
-void ownership_on_disconnected(Server *server, const char *unique_name);

@@ -38,7 +38,7 @@ gboolean scheduler_may_serve(const Client *client);
 void scheduler_defer(Client *client, const LockCall *call);
 
 /* A connection has left the bus, which delivers all messages of a client before it notifies the
- * service of that (name-owner-changes.h). If it was a client, its deferred calls and the packets
+ * service of that (ownership.h). If it was a client, its deferred calls and the packets
  * that are in its socket now are served in this and later turns, without replies; then it is
  * removed (admission_remove_client). */
 void scheduler_on_disconnected(Server *server, const char *unique_name);

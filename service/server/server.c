@@ -14,7 +14,6 @@
 #include "document-calls.h"
 #include "intake.h"
 #include "lifecycle.h"
-#include "name-owner-changes.h"
 #include "ownership.h"
 #include "packet-socket.h"
 #include "scheduler.h"
@@ -58,7 +57,7 @@ server_start(Server *server)
     int r;
 
     if ((r = sd_bus_add_filter(bus, NULL, intake_on_message, server)) < 0 ||
-        (r = name_owner_changes_subscribe(server)) < 0) {
+        (r = ownership_subscribe(server)) < 0) {
         lifecycle_fail(server, "Can't serve on the bus: %s", g_strerror(-r));
         return;
     }

@@ -12,7 +12,7 @@
 #include "service/core/principal.h"
 #include "service/server/admission.h"
 #include "service/server/intake.h"
-#include "service/server/name-owner-changes.h"
+#include "service/server/ownership.h"
 #include "service/server/scheduler.h"
 #include "service/server/server.h"
 #include "service/socket/packet-socket.h"
@@ -46,7 +46,7 @@ start_server(SocketWorld *world)
     world->server = server_new(bus, &limits, &options);
     world->server->stage = SERVER_RUNNING;
     if (sd_bus_add_filter(bus, NULL, intake_on_message, world->server) < 0 ||
-        name_owner_changes_subscribe(world->server) < 0)
+        ownership_subscribe(world->server) < 0)
         g_error("No subscription");
 }
 
