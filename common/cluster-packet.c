@@ -19,8 +19,8 @@ static const char row_format[] = "(yyx&s)";
 static const char *const formats[] = {
     [CLUSTER_PACKET_HELLO] = "(u)",        [CLUSTER_PACKET_DEMAND] = "(tttuuuyyybbu&s&s)",
     [CLUSTER_PACKET_READY] = "()",         [CLUSTER_PACKET_ACK] = "(t)",
-    [CLUSTER_PACKET_ASK] = "(tuu&s&s&s)",  [CLUSTER_PACKET_LEASE] = "(txuu)",
-    [CLUSTER_PACKET_PERMIT] = "(tyxttu)",  [CLUSTER_PACKET_YIELD] = "(tb)",
+    [CLUSTER_PACKET_ASK] = "(tuu&s&s&s)",  [CLUSTER_PACKET_LEASE] = "(txtuu)",
+    [CLUSTER_PACKET_PERMIT] = "(tytu)",    [CLUSTER_PACKET_YIELD] = "(tb)",
     [CLUSTER_PACKET_REVOKED] = "(ty)",     [CLUSTER_PACKET_BUSY] = "(tu)",
     [CLUSTER_PACKET_GONE] = "(tu)",        [CLUSTER_PACKET_SYNCED] = "()",
     [CLUSTER_PACKET_ROWS] = "(t@a(yyxs))", [CLUSTER_PACKET_STATUS] = "(t&s&s&s&s)",
@@ -114,9 +114,10 @@ read_from_service(ClusterMessage *out)
 static gboolean
 read_lease(GVariant *body, ClusterLease *out)
 {
-    g_variant_get(body, formats[CLUSTER_PACKET_LEASE], &out->serial, &out->deadline_us, &out->state,
-                  &out->reason);
-    return is_state(out->state) && out->deadline_us >= 0 && out->reason <= CLUSTER_REASON_LAST &&
+    g_variant_get(body, formats[CLUSTER_PACKET_LEASE], &out->serial, &out->deadline_us,
+                  &out->session, &out->state, &out->reason);
+    return is_state(out->state) && out->deadline_us >= 0 &&
+           (out->deadline_us == 0) == (out->session == 0) && out->reason <= CLUSTER_REASON_LAST &&
            (out->reason == CLUSTER_REASON_NONE || out->state != CLUSTER_STATE_ACTIVE);
 }
 
@@ -127,10 +128,9 @@ read_turn(guint32 kind, GVariant *body, ClusterTurn *out)
 
     switch (kind) {
     case CLUSTER_PACKET_PERMIT:
-        g_variant_get(body, format, &out->handle, &out->mode, &out->deadline_us, &out->block,
-                      &out->session, &out->claim);
-        return out->handle != 0 && is_mode(out->mode) && out->deadline_us > 0 && out->block > 0 &&
-               out->block <= CLUSTER_BLOCK_MAX && out->session != 0;
+        g_variant_get(body, format, &out->handle, &out->mode, &out->block, &out->claim);
+        return out->handle != 0 && is_mode(out->mode) && out->block > 0 &&
+               out->block <= CLUSTER_BLOCK_MAX;
     case CLUSTER_PACKET_YIELD:
         g_variant_get(body, format, &out->handle, &out->now);
         return out->handle != 0;

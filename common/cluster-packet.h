@@ -22,7 +22,7 @@
 
 #include "permit-mode.h"
 
-#define CLUSTER_PACKET_VERSION   5u
+#define CLUSTER_PACKET_VERSION   6u
 #define CLUSTER_PACKET_BYTES_MAX 65536u
 
 /* Packets contain the names of buckets without "cluster:". */
@@ -49,8 +49,9 @@ typedef enum {
     CLUSTER_PACKET_ACK = 4,    /* (t): the serial of a LEASE: weblocksd is alive */
     CLUSTER_PACKET_ASK = 5,    /* (tuusss): the members of ClusterQuestion */
     /* From the gateway. */
-    CLUSTER_PACKET_LEASE = 65,   /* (txuu): those of ClusterLease */
-    CLUSTER_PACKET_PERMIT = 66,  /* (tyxttu): handle, mode, deadline_us, block, session, claim */
+    CLUSTER_PACKET_LEASE = 65, /* (txtuu): those of ClusterLease */
+    CLUSTER_PACKET_PERMIT =
+        66, /* (tytu): handle, mode, block, claim; valid until the end of the lease */
     CLUSTER_PACKET_YIELD = 67,   /* (tb): handle, now; another host waits: the turn is to end */
     CLUSTER_PACKET_REVOKED = 68, /* (ty): handle, reason; what is held under the permit has ended */
     CLUSTER_PACKET_BUSY = 69,    /* (tu): handle, number; another host has a conflicting claim, for
@@ -121,11 +122,11 @@ typedef struct {
  * the end of one turn for that of the next; 0: it has none. After a restart of weblocksd, it is
  * that of the first token that is held.
  *
- * If the queue has its permit from an earlier connection, `session` and `claim` are those of its
- * PERMIT: the gateway confirms it by another PERMIT with the same block, if the claim still exists.
- * They are 0 after a restart of weblocksd: a PERMIT is sent if the claim has got `block`, or was
- * made before that was given out, or else REVOKED. weblocksd does not know which tokens of the
- * PERMIT it had issued, and takes all of them for used up.
+ * If the queue has its permit from an earlier connection, `claim` is that of its PERMIT, and
+ * `session` that of the LEASE before: the gateway confirms it by another PERMIT with the same
+ * block, if the claim still exists. They are 0 after a restart of weblocksd: a PERMIT is sent if
+ * the claim has got `block`, or was made before that was given out, or else REVOKED. weblocksd does
+ * not know which tokens of the PERMIT it had issued, and takes all of them for used up.
  *
  * To `needs_tokens` the gateway replies with a PERMIT of the same claim with another block, unless
  * it has sent YIELD. */
@@ -159,24 +160,25 @@ typedef struct {
 
 /* ---- from the gateway */
 
+/* Until when the permits of this session are valid; those from earlier connections, too, until
+ * SYNCED or their REVOKED: its claims exist as long as it does, but for those that were stolen. */
 typedef struct {
     guint64 serial;
     gint64 deadline_us; /* CLOCK_BOOTTIME; permits are not valid after it. 0: there is no lease */
+    guint64 session;    /* of the gateway with the engine; 0: there is no lease */
     guint32 state;      /* a ClusterState, not OFF */
     guint32 reason;     /* a ClusterReason; NONE if the state is ACTIVE */
 } ClusterLease;
 
 /* PERMIT, YIELD, REVOKED, BUSY and GONE are about a queue. Each has some of these members. */
 typedef struct {
-    guint64 handle;     /* not 0 */
-    guint8 mode;        /* a PermitMode, not NONE */
-    gint64 deadline_us; /* that of the lease */
-    guint64 block;      /* of tokens; not 0 */
-    guint64 session;    /* of the gateway with the engine; not 0 */
-    guint32 claim;      /* distinguishes the claims of a session */
-    gboolean now;       /* FALSE: after all requests that wait now; TRUE: nothing more is granted */
-    guint8 reason;      /* a ClusterRevokedReason */
-    guint32 number;     /* of the demand that this replies to, not 0 */
+    guint64 handle; /* not 0 */
+    guint8 mode;    /* a PermitMode, not NONE */
+    guint64 block;  /* of tokens; not 0 */
+    guint32 claim;  /* distinguishes the claims of a session */
+    gboolean now;   /* FALSE: after all requests that wait now; TRUE: nothing more is granted */
+    guint8 reason;  /* a ClusterRevokedReason */
+    guint32 number; /* of the demand that this replies to, not 0 */
 } ClusterTurn;
 
 /* A claim of another host. */

@@ -484,8 +484,7 @@ send_message(Entry *entry, const ClaimAction *action)
     switch (action->message) {
     case CLAIM_PERMIT:
         service_socket_send(service, CLUSTER_PACKET_PERMIT, entry->handle, action->mode,
-                            session_get_deadline_us(entry->context->session), action->block,
-                            action->name.session, action->name.turn);
+                            action->block, action->name.turn);
         break;
     case CLAIM_YIELD:
         service_socket_send(service, CLUSTER_PACKET_YIELD, entry->handle, action->now);

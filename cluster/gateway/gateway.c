@@ -214,8 +214,10 @@ on_lease_changed(
     guint64 serial, gint64 deadline_us, ClusterState state, ClusterReason reason, gpointer data)
 {
     const Gateway *gateway = data;
+    const guint64 id = deadline_us != 0 ? session_get_id(gateway->session) : 0;
 
-    service_socket_send(gateway->service, CLUSTER_PACKET_LEASE, serial, deadline_us, state, reason);
+    service_socket_send(gateway->service, CLUSTER_PACKET_LEASE, serial, deadline_us, id, state,
+                        reason);
 }
 
 static gboolean

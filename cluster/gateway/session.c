@@ -735,12 +735,6 @@ session_get_id(const Session *session)
     return engine_get_session(session->engine)->id;
 }
 
-gint64
-session_get_deadline_us(const Session *session)
-{
-    return session->lease.deadline_us;
-}
-
 double *
 session_get_metrics(Session *session)
 {

@@ -72,7 +72,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Session, session_free)
 /* NULL while the session is not ready. */
 Engine *session_get_engine(const Session *session);
 guint64 session_get_id(const Session *session);
-gint64 session_get_deadline_us(const Session *session);
 
 /* The values, by Metric. */
 double *session_get_metrics(Session *session);

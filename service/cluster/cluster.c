@@ -40,6 +40,7 @@ struct Cluster {
     gboolean has_sent_ready; /* by this connection */
     gboolean is_synced;      /* the gateway has confirmed what is valid */
     gint64 next_deadline_us; /* of the lease from then on; 0: none yet */
+    guint64 session;         /* of that lease, or of the lease */
     guint64 last_serial;     /* of ASK */
     ClusterState state;
     ClusterReason reason;
@@ -55,10 +56,26 @@ get_name(const char *bucket)
 
 /* ---- losing locks */
 
+typedef enum {
+    LOSE_ALL,
+    LOSE_UNCONFIRMED,
+    LOSE_OTHER_SESSIONS, /* what is not confirmed, unless its claim is of this session */
+} LossKind;
+
 typedef struct {
-    gboolean only_unconfirmed;
+    LossKind kind;
+    guint64 session;
     gboolean has_lost;
 } Loss;
+
+static gboolean
+is_kept(const Demand *demand, const Loss *loss)
+{
+    if (loss->kind == LOSE_ALL)
+        return FALSE;
+    return demand->is_confirmed || (loss->kind == LOSE_OTHER_SESSIONS && demand->block != 0 &&
+                                    demand->session == loss->session);
+}
 
 static void
 lose(Demand *demand, gpointer data)
@@ -66,9 +83,10 @@ lose(Demand *demand, gpointer data)
     const LockDemand now = permit_get_demand(demand->queue);
     Loss *loss = data;
 
+    if (is_kept(demand, loss))
+        return;
     demand_note_unconfirmed(demand);
-    if ((loss->only_unconfirmed && demand->is_confirmed) ||
-        (now.permit == PERMIT_NONE && now.held == PERMIT_NONE))
+    if (now.permit == PERMIT_NONE && now.held == PERMIT_NONE)
         return;
     permit_revoke(demand->queue, EFFECT_LOST);
     loss->has_lost = TRUE;
@@ -76,9 +94,9 @@ lose(Demand *demand, gpointer data)
 
 /* Returns whether there was anything to lose. */
 static gboolean
-lose_all(Cluster *self, gboolean only_unconfirmed)
+lose_all(Cluster *self, LossKind kind)
 {
-    Loss loss = {.only_unconfirmed = only_unconfirmed};
+    Loss loss = {.kind = kind, .session = self->session};
 
     demands_foreach(&self->demands, lose, &loss);
     return loss.has_lost;
@@ -87,7 +105,7 @@ lose_all(Cluster *self, gboolean only_unconfirmed)
 void
 cluster_lose_all(Cluster *self)
 {
-    lose_all(self, FALSE);
+    lose_all(self, LOSE_ALL);
 }
 
 void
@@ -96,13 +114,14 @@ cluster_check_lease(Cluster *self)
     if (!lease_timer_is_over(&self->lease))
         return;
     if (!self->is_synced && self->next_deadline_us > boot_time_get_us()) {
-        /* The gateway has a new lease, and has confirmed some permits. */
+        /* The gateway has a later lease. It may take long until it has confirmed many permits; the
+         * claims of its session can only have ended by a steal, or by the end of the session. */
         lease_timer_set(&self->lease, self->next_deadline_us);
-        lose_all(self, TRUE);
+        lose_all(self, LOSE_OTHER_SESSIONS);
         return;
     }
     lease_timer_set(&self->lease, 0);
-    if (lose_all(self, FALSE)) {
+    if (lose_all(self, LOSE_ALL)) {
         g_message("the lease of the cluster is over: locks are lost");
         /* By the next connection, both sides know that nothing is valid. */
         disconnect(self);
@@ -142,8 +161,9 @@ receive_lease(Cluster *self, const ClusterLease *message)
     if (message->state == CLUSTER_STATE_LOST) {
         lease_timer_set(&self->lease, 0);
         self->next_deadline_us = 0;
-        lose_all(self, FALSE);
+        lose_all(self, LOSE_ALL);
     } else if (message->deadline_us != 0) {
+        self->session = message->session;
         set_deadline(self, message->deadline_us);
     }
 }
@@ -157,13 +177,12 @@ receive_permit(Cluster *self, Demand *demand, const ClusterTurn *message)
     /* Since a restart: a token of the permit may have been issued for a lock that is over. */
     if (demand->block == 0 && queue->held.length > 0)
         permit_retire_token(queue, last_token);
-    demand_confirm(demand, message);
-    if (message->deadline_us <= boot_time_get_us()) {
-        /* It is returned at the end of the turn. */
+    demand_confirm(demand, message, self->session);
+    if (self->lease.deadline_us == 0 || self->session == 0) {
+        /* There is none, or it is over: the permit is returned at the end of the turn. */
         permit_revoke(queue, EFFECT_LOST);
         return;
     }
-    set_deadline(self, message->deadline_us);
     permit_set(queue, message->mode, message->block << CLUSTER_BLOCK_BITS, last_token);
 }
 
@@ -178,7 +197,7 @@ receive_revoked(Demand *demand, const ClusterTurn *message)
 static void
 receive_synced(Cluster *self)
 {
-    lose_all(self, TRUE);
+    lose_all(self, LOSE_UNCONFIRMED);
     self->delay_ms = DELAY_MIN_MS; /* this gateway works */
     self->is_synced = TRUE;
     if (self->next_deadline_us != 0)
@@ -343,6 +362,7 @@ connect_gateway(Cluster *self)
     self->functions->connected(fd, self->data);
     self->has_sent_ready = FALSE;
     self->next_deadline_us = 0;
+    self->session = 0;
     demands_reset(&self->demands); /* which lists all of them */
     take_changed(self, out);
 }

@@ -11,7 +11,9 @@
  *
  * When the connection ends, permits stay valid until the deadline. When the next one begins,
  * nothing is granted until the gateway has confirmed each permit; what is held and not confirmed is
- * lost. It is the same after a restart of this service, with the stored deadline. */
+ * lost, at the latest at that deadline, or, if the gateway goes on with the session of the permit,
+ * at those of its leases. After a restart of this service, the session of a permit is not known:
+ * then the stored deadline counts. */
 
 #pragma once
 

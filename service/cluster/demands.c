@@ -238,10 +238,10 @@ demands_update(Demands *self, Demand *demand, GByteArray *out)
 }
 
 void
-demand_confirm(Demand *demand, const ClusterTurn *permit)
+demand_confirm(Demand *demand, const ClusterTurn *permit, guint64 session)
 {
     demand->block = permit->block;
-    demand->session = permit->session;
+    demand->session = session;
     demand->claim = permit->claim;
     demand->is_confirmed = TRUE;
     demand->sent.undecided = UNDECIDED_NONE; /* the permit decides it */

@@ -66,8 +66,8 @@ void demands_foreach(Demands *demands, void (*visit)(Demand *demand, gpointer da
  * if the gateway has to know. `out` is NULL if there is no connection. May free the demand. */
 void demands_update(Demands *demands, Demand *demand, GByteArray *out);
 
-/* A permit has been received, and set in the queue. */
-void demand_confirm(Demand *demand, const ClusterTurn *permit);
+/* A permit of this session has been received. */
+void demand_confirm(Demand *demand, const ClusterTurn *permit, guint64 session);
 
 /* A permit has been revoked by the gateway, and removed from the queue. */
 void demand_note_revoked(Demand *demand);

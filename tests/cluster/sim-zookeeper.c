@@ -14,6 +14,9 @@
 
 #define FIRST_FD 1000
 
+/* When a list fails that is not sent. */
+#define LIST_FAILS_MS 500
+
 int __wrap_shutdown(int fd, int how);
 
 /* A request, and how it is completed. */
@@ -46,6 +49,8 @@ struct _zhandle {
     GQueue inbox;              /* of SimMessage */
     GQueue pending;            /* of Pending, in order */
     GQueue lost;               /* of Pending, to be completed when there is a connection again */
+    GQueue unsent;             /* of Pending: see sim_zookeeper_fail_lists() */
+    guint unsent_timer;        /* 0: they are to be completed */
     gint64 received_us;
     gint64 sent_us;
 };
@@ -54,6 +59,7 @@ static SimServers *the_servers;
 static GPtrArray *handles; /* of zhandle_t */
 static GHashTable *by_fd;  /* -> zhandle_t */
 static int last_fd;
+static gint64 lists_fail_until_us[SIM_HOSTS_MAX];
 
 void
 sim_zookeeper_init(SimServers *servers)
@@ -65,6 +71,13 @@ sim_zookeeper_init(SimServers *servers)
     }
     g_assert(handles->len == 0);
     last_fd = FIRST_FD;
+    memset(lists_fail_until_us, 0, sizeof lists_fail_until_us);
+}
+
+void
+sim_zookeeper_fail_lists(guint host, gint64 until_us)
+{
+    lists_fail_until_us[host] = until_us;
 }
 
 static zhandle_t *
@@ -73,12 +86,19 @@ find_handle(int fd)
     return g_hash_table_lookup(by_fd, GINT_TO_POINTER(fd));
 }
 
+static gboolean
+has_failed_lists(const zhandle_t *zh)
+{
+    return zh->unsent.length > 0 && zh->unsent_timer == 0;
+}
+
 GIOCondition
 sim_zookeeper_poll(int fd)
 {
     const zhandle_t *zh = find_handle(fd);
 
-    return zh != NULL && (zh->is_shut || zh->inbox.length > 0) ? G_IO_IN : 0;
+    return zh != NULL && (zh->is_shut || zh->inbox.length > 0 || has_failed_lists(zh)) ? G_IO_IN
+                                                                                       : 0;
 }
 
 int
@@ -202,6 +222,9 @@ fail(zhandle_t *zh, int r)
     close_connection(zh, TRUE);
     while (zh->pending.length > 0)
         g_queue_push_tail(&zh->lost, g_queue_pop_head(&zh->pending));
+    while (zh->unsent.length > 0)
+        g_queue_push_tail(&zh->lost, g_queue_pop_head(&zh->unsent));
+    g_clear_handle_id(&zh->unsent_timer, g_source_remove);
     if (!is_unrecoverable(zh))
         zh->state = ZOO_CONNECTING_STATE;
     return r;
@@ -333,6 +356,8 @@ zookeeper_process(zhandle_t *zh, G_GNUC_UNUSED int events)
     int r;
 
     complete_all(&zh->lost, ZCONNECTIONLOSS);
+    if (has_failed_lists(zh))
+        complete_all(&zh->unsent, ZCONNECTIONLOSS);
     if (zh->is_shut)
         return fail(zh, ZCONNECTIONLOSS);
     message = g_queue_pop_head(&zh->inbox);
@@ -370,6 +395,7 @@ zookeeper_init2(const char *hosts,
     g_queue_init(&zh->inbox);
     g_queue_init(&zh->pending);
     g_queue_init(&zh->lost);
+    g_queue_init(&zh->unsent);
     g_ptr_array_add(handles, zh);
     return zh;
 }
@@ -385,6 +411,8 @@ zookeeper_close(zhandle_t *zh)
     close_connection(zh, !ends_session);
     complete_all(&zh->lost, ZCLOSING);
     complete_all(&zh->pending, ZCLOSING);
+    complete_all(&zh->unsent, ZCLOSING);
+    g_clear_handle_id(&zh->unsent_timer, g_source_remove);
     g_ptr_array_remove_fast(handles, zh);
     g_free(zh);
     return ZOK;
@@ -571,6 +599,16 @@ zoo_awget(zhandle_t *zh,
     return enqueue(zh, pending);
 }
 
+static gboolean
+on_lists_fail(gpointer data)
+{
+    zhandle_t *zh = data;
+
+    zh->unsent_timer = 0;
+    sim_loop_set_ready(zh->fd);
+    return G_SOURCE_REMOVE;
+}
+
 int
 zoo_awget_children2(zhandle_t *zh,
                     const char *path,
@@ -583,7 +621,13 @@ zoo_awget_children2(zhandle_t *zh,
 
     pending->request->watches = watcher != NULL;
     pending->strings = completion;
-    return enqueue(zh, pending);
+    if (watcher == NULL || boot_time_get_us() >= lists_fail_until_us[zh->host] ||
+        zh->state != ZOO_CONNECTED_STATE)
+        return enqueue(zh, pending);
+    g_queue_push_tail(&zh->unsent, pending);
+    if (zh->unsent_timer == 0)
+        zh->unsent_timer = g_timeout_add(LIST_FAILS_MS, on_lists_fail, zh);
+    return ZOK;
 }
 
 int

@@ -14,3 +14,7 @@ void sim_zookeeper_init(SimServers *servers);
 
 /* Whether there is something to read from a descriptor: see SimPoll. */
 GIOCondition sim_zookeeper_poll(int fd);
+
+/* Until this time, the watched lists of a host fail, and nothing else does: as for a gateway that
+ * has very many names, it takes long until the last one is listed. */
+void sim_zookeeper_fail_lists(guint host, gint64 until_us);

@@ -340,6 +340,8 @@ on_fault(gpointer data)
     case 5:
     case 6:
         sim_host_end_gateway(host, kind == 5);
+        if (sim_chance(&world->loop, 0.3))
+            sim_zookeeper_fail_lists(step->host, world->loop.now_us + long_us);
         break;
     default:
         sim_host_kill_service(host);

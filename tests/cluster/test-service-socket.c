@@ -294,7 +294,7 @@ test_slow_reader(Fixture *fixture, gconstpointer data)
     expect(fixture, "hello\n");
     for (guint64 i = 1; i <= 60; i++) {
         send_status(fixture, text);
-        service_socket_send(fixture->socket, CLUSTER_PACKET_LEASE, i, (gint64)0,
+        service_socket_send(fixture->socket, CLUSTER_PACKET_LEASE, i, (gint64)0, (guint64)0,
                             CLUSTER_STATE_ACTIVE, CLUSTER_REASON_NONE);
     }
     while (n_received < 60) {

@@ -55,6 +55,7 @@ typedef struct {
     SimGateway *gateway;
     ClusterConnection *connection;
     gboolean is_synced;
+    guint64 session;   /* of the lease */
     GHashTable *slots; /* handle -> Slot */
 } Host;
 
@@ -145,6 +146,7 @@ receive(Host *host, const ClusterMessage *message)
         bytes = g_byte_array_new();
         cluster_packet_write(bytes, CLUSTER_PACKET_ACK, message->lease.serial);
         send_packet(host, bytes);
+        host->session = message->lease.session;
     } else if (message->kind == CLUSTER_PACKET_SYNCED) {
         world->n_synced += !host->is_synced;
         host->is_synced = TRUE;
@@ -155,7 +157,7 @@ receive(Host *host, const ClusterMessage *message)
     if (message->kind == CLUSTER_PACKET_PERMIT) {
         world->n_permits++;
         slot->block = turn->block;
-        slot->session = turn->session;
+        slot->session = host->session;
         slot->claim = turn->claim;
         slot->mode = turn->mode;
     } else if (message->kind == CLUSTER_PACKET_YIELD && slot->block != 0) {

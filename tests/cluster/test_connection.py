@@ -154,6 +154,52 @@ class Gateways(ClusterCase):
         client.wait_released(held, 'lost')
         self.assertEqual(client.request('x', BUCKET)[1], 0)
 
+    def hold_again(self, seconds=30, **options):
+        """The gateway has connected again, with a lease of so many seconds, and has confirmed nothing yet. Returns
+        the deadline of the lease before."""
+        gateway, client, held, _ = self.hold()
+        gateway.take(packets.Ack, serial=gateway.lease(1))
+        deadline = in_seconds(1)
+        gateway.disconnect()
+        gateway.take(packets.Ready)
+        gateway.take(packets.Ack, serial=gateway.lease(seconds, **options))
+        return gateway, client, held, deadline
+
+    def test_session_goes_on(self):
+        """What it has not confirmed yet is held for as long as its lease, and not after SYNCED. Nothing is granted
+        meanwhile."""
+        gateway, client, held, before = self.hold_again(seconds=8)
+        deadline = in_seconds(7.9)
+        wait_for(lambda: in_seconds(0) > before, what='the deadline')
+        client.sync()
+        self.assertEqual(client.signals('Released'), [])
+        waiting = client.request('x', BUCKET)
+        self.assertEqual(waiting[1], 0)
+        client.wait_released(held, 'lost')
+        self.assertGreaterEqual(in_seconds(0), deadline - 1_000_000)
+        self.assertFalse(client.granted(waiting[0]))
+
+    def test_session_goes_on_and_confirms_nothing(self):
+        gateway, client, held, _ = self.hold_again()
+        gateway.send(packets.packet(packets.SYNCED))
+        client.wait_released(held, 'lost')
+
+    def test_another_session(self):
+        """Its lease is not that of permits that it has not confirmed."""
+        gateway, client, held, deadline = self.hold_again(session=packets.SESSION + 1)
+        client.wait_released(held, 'lost')
+        self.assertLess(in_seconds(0), deadline + 20_000_000)
+        gateway.sync()
+
+    def test_permit_before_a_lease(self):
+        """It is not valid."""
+        gateway, client, held, _ = self.hold()
+        gateway.disconnect()
+        gateway.take(packets.Ready)
+        block = gateway.permit(gateway.last['x'])
+        client.wait_released(held, 'lost')
+        self.assertEqual(gateway.take_demand('x', turn_over=True).block, block)
+
     def test_lease_of_the_session_before(self):
         """A deadline that was received before the session was lost does not count when the gateway has confirmed
         what is valid since."""
@@ -166,6 +212,7 @@ class Gateways(ClusterCase):
         gateway.lease(30)
         gateway.lease(0)
         gateway.lease(state=packets.LOST_SESSION)
+        gateway.lease()
         gateway.permit(gateway.last['x'])
         gateway.send(packets.packet(packets.SYNCED))
         client.wait_granted(id_)
@@ -179,6 +226,7 @@ class Gateways(ClusterCase):
         gateway.disconnect()
         gateway.take(packets.Hello)
         gateway.take(packets.Ready)
+        gateway.lease()
         gateway.permit(gateway.last['x'], packets.SHARED)
         client.wait_released(held, 'lost')
 
@@ -196,8 +244,8 @@ class Services(ClusterCase):
         demand = gateway.last['x']
         self.assertEqual((demand.held, demand.want, demand.block, demand.session),
                          (packets.EXCLUSIVE, packets.EXCLUSIVE, gateway.block, 0))
-        gateway.permit(demand, block=demand.block)
         gateway.lease()
+        gateway.permit(demand, block=demand.block)
         gateway.send(packets.packet(packets.SYNCED))
         self.assertEqual([entry[1] for entry in client.resync()], [held, waiting])
         client.release(held, BUCKET)
@@ -272,14 +320,14 @@ class Malformed(ClusterCase):
     def test_packets(self):
         """The connection is closed, the lock stays held, and the next connection works."""
         gateway, client, held, demand = self.hold()
-        good = packets.permit(demand.handle, packets.EXCLUSIVE, in_seconds(30), 7)
+        good = packets.permit(demand.handle, packets.EXCLUSIVE, 7)
         for name, data in (
                 ('one byte', b'x'), ('zeros', bytes(64)), ('cut off', good[:-8]), ('longer', good + bytes(8)),
                 ('what only weblocksd sends', packets.packet(packets.READY)), ('no kind', packets.packet(0)), ('another type', packets.raw(packets.SYNCED, bytes(8))),
-                ('no mode', packets.permit(demand.handle, 0, in_seconds(30), 7)),
-                ('no block', packets.permit(demand.handle, packets.EXCLUSIVE, in_seconds(30), 0)),
+                ('no mode', packets.permit(demand.handle, 0, 7)),
+                ('no block', packets.permit(demand.handle, packets.EXCLUSIVE, 0)),
                 ('a row beyond the end', packets.rows(1, packets.row(1, 1, 'a'))[:-1] + b'\xff'),
-                ('an unknown handle', packets.permit(2 ** 63, packets.EXCLUSIVE, in_seconds(30), 7)),
+                ('an unknown handle', packets.permit(2 ** 63, packets.EXCLUSIVE, 7)),
                 ('too long', bytes(packets.MAX_PACKET + 8))):
             with self.subTest(name):
                 connections = gateway.n_connections

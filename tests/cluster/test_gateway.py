@@ -67,7 +67,7 @@ class Service:
         self.kinds.append(kind)
         self.n_permits += kind == packets.PERMIT
         if kind == packets.PERMIT:
-            self.block = members[3]
+            self.block = members[2]
         if kind == packets.ROWS:
             serial, self.rows[serial] = members[0], members[1]
         if kind == packets.BROKEN:
@@ -80,7 +80,7 @@ class Service:
         if kind == packets.LEASE:
             self.take_lease(*members)
 
-    def take_lease(self, serial, deadline, state, reason):
+    def take_lease(self, serial, deadline, _session, state, reason):
         self.deadline = deadline
         if self.acknowledges:
             self.socket.sendall(packets.ack(serial))

@@ -236,9 +236,10 @@ class Lease(ClusterCase):
             gateway.take(packets.Ack, serial=gateway.lease())
 
     def test_late_permit(self):
-        """A permit that has expired on arrival is returned."""
+        """A permit that arrives after the end of the lease is returned."""
         gateway, client, id_, demand = self.start_all()
-        block = gateway.permit(demand, seconds=-0.001)
+        gateway.lease(-0.001)
+        block = gateway.permit(demand)
         returned = gateway.take_demand('x', turn_over=True)
         self.assertEqual((returned.block, returned.want), (block, packets.EXCLUSIVE))
         client.sync()

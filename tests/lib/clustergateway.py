@@ -134,15 +134,15 @@ class Gateway:
     def send(self, data):
         self.connection.sendall(data)
 
-    def lease(self, seconds=30, state=packets.ACTIVE, reason=0):
+    def lease(self, seconds=30, state=packets.ACTIVE, reason=0, session=packets.SESSION):
         self.serial += 1
-        self.send(packets.lease(self.serial, in_seconds(seconds), state, reason))
+        self.send(packets.lease(self.serial, in_seconds(seconds), state, reason, session))
         return self.serial
 
-    def permit(self, demand, mode=packets.EXCLUSIVE, seconds=30, block=None, claim=None):
+    def permit(self, demand, mode=packets.EXCLUSIVE, block=None, claim=None):
         """Sends a permit for the handle of this demand, of a claim with its number. Returns its block."""
         self.block = block or self.block + 1
-        self.send(packets.permit(demand.handle, mode, in_seconds(seconds), self.block,
+        self.send(packets.permit(demand.handle, mode, self.block,
                                  demand.handle if claim is None else claim))
         return self.block
 

@@ -34,7 +34,7 @@ List, Break, Ask = [collections.namedtuple(name, 'serial answer uid bucket name 
                     for name in ('List', 'Break', 'Ask')]
 
 TYPES = {HELLO: '(u)', DEMAND: '(tttuuuyyybbuss)', READY: '()', ACK: '(t)', ASK: '(tuusss)',
-         LEASE: '(txuu)', PERMIT: '(tyxttu)', YIELD: '(tb)', REVOKED: '(ty)', BUSY: '(tu)', GONE: '(tu)',
+         LEASE: '(txtuu)', PERMIT: '(tytu)', YIELD: '(tb)', REVOKED: '(ty)', BUSY: '(tu)', GONE: '(tu)',
          SYNCED: '()', ROWS: '(ta(yyxs))', STATUS: '(tssss)', BROKEN: '(tub)'}
 # What weblocksd sends is read as one of these.
 TUPLES = {HELLO: Hello, DEMAND: Demand, READY: Ready, ACK: Ack}
@@ -52,7 +52,7 @@ def packet(kind, *members):
 
 # ---- from weblocksd
 
-def hello(version=5):
+def hello(version=6):
     return packet(HELLO, version)
 
 
@@ -80,12 +80,12 @@ def break_(serial, name, host='', bucket='b', uid=os.getuid()):
 
 # ---- from the gateway
 
-def lease(serial, deadline, state=ACTIVE, reason=0):
-    return packet(LEASE, serial, deadline, state, reason)
+def lease(serial, deadline, state=ACTIVE, reason=0, session=SESSION):
+    return packet(LEASE, serial, deadline, session if deadline else 0, state, reason)
 
 
-def permit(handle, mode, deadline, block, claim=0):
-    return packet(PERMIT, handle, mode, deadline, block, SESSION, claim)
+def permit(handle, mode, block, claim=0):
+    return packet(PERMIT, handle, mode, block, claim)
 
 
 def yield_(handle, now=False):

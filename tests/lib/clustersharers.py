@@ -54,7 +54,7 @@ class Sharer:
         if kind == packets.LEASE:
             self.socket.sendall(packets.ack(members[0]))
         elif kind == packets.PERMIT:
-            self.block = members[3]
+            self.block = members[2]
         elif kind == packets.SYNCED:
             self.is_synced = True
         elif kind == packets.GONE:
