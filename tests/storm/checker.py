@@ -171,7 +171,9 @@ class Checker:
 
     def _check_margins(self, lock):
         for request in lock.requests:
-            fault, end = self._find_cut(request)
+            fault, end = self._find_cut(request) if request.lost != NEVER else (None, 0)
+            if fault is None:
+                continue
             entered = min((other.enter for other in lock.requests
                            if other.client.header.bus != request.client.header.bus
                            and other.enter > request.enter and not (other.mode and request.mode)),

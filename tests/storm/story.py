@@ -421,7 +421,8 @@ class Story:
 
     def _first_steal(self, steals, latest, request, token):
         """Since when the lock with that token may have been stolen; 0: with any token."""
-        for steal in steals[bisect.bisect_left(latest, request.call):]:
+        for i in range(bisect.bisect_left(latest, request.call), len(steals)):
+            steal = steals[i]
             if steal.call >= request.possible_end:
                 break
             came_before = steal.token != 0 and token != 0 and steal.token < token
