@@ -285,34 +285,26 @@ web_locks_agent_close(WebLocksAgent *self)
 /**
  * web_locks_agent_batch:
  * @self: an agent
- * @function: (scope call): a function that starts asynchronous requests and releases of this agent
+ * @function: (scope call): a function that starts asynchronous requests of this agent, and releases
+ *   its locks
  * @user_data: for @function
  *
- * Calls @function, and sends what it has started together: by the main context of the agent, after
- * this function has returned. That costs less than to send each by itself.
+ * Calls @function, and then sends what it has started together. That costs less than to send each
+ * by itself.
  *
- * Callbacks of the library that request something have this effect, too; only a
- * web_locks_lock_release_async() is otherwise sent immediately. Synchronous functions, and
- * web_locks_lock_release(), send at once what was started before, and themselves.
+ * Callbacks of the library that request something have this effect, too: the requests are sent when
+ * the main context of the agent has called all callbacks that are due. Releases are sent
+ * immediately there. Synchronous functions send what was started before, and themselves.
  *
  * Since: 0.1
  */
 void
 web_locks_agent_batch(WebLocksAgent *self, WebLocksBatchFunc function, gpointer user_data)
 {
-    Session *session;
-
     g_return_if_fail(WEB_LOCKS_IS_AGENT(self));
     g_return_if_fail(function != NULL);
 
-    session = connection_get_session(self->connection);
-    session_enter(session);
-    session_begin_batch(session);
-    session_leave(session);
-    function(user_data);
-    session_enter(session);
-    session_end_batch(session);
-    session_leave(session);
+    connection_batch(self->connection, function, user_data);
 }
 
 /* ---- properties */

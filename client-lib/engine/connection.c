@@ -184,6 +184,20 @@ connection_call(Connection *self, const MethodCallKind *kind, gpointer data, Cal
 }
 
 void
+connection_batch(Connection *self, void (*function)(gpointer data), gpointer data)
+{
+    session_enter(self->session);
+    session_begin_batch(self->session);
+    session_leave(self->session);
+    function(data);
+    session_enter(self->session);
+    session_end_batch(self->session);
+    if (session_is_of_this_process(self->session))
+        lock_table_send_batch(self->table);
+    session_leave(self->session);
+}
+
+void
 connection_connect(Connection *self, Caller caller)
 {
     static const MethodCallKind kind = {NULL};

@@ -58,6 +58,9 @@ void connection_request(Connection *self,
                         Caller caller);
 void connection_call(Connection *self, const MethodCallKind *kind, gpointer data, Caller caller);
 
+/* Calls the function, and sends the operations that it has started together. */
+void connection_batch(Connection *self, void (*function)(gpointer data), gpointer data);
+
 /* Completes an operation that is not started. Takes `error`. */
 void connection_refuse(Connection *self, GError *error, Caller caller);
 

@@ -4,6 +4,7 @@
 #include "client-lib/engine/lock-table.h"
 
 struct LockTable {
+    Session *session; /* borrowed */
     const LockTableFuncs *funcs;
     gpointer data;
     Recovery *recovery;
@@ -129,12 +130,21 @@ lock_table_call(LockTable *self, LockEntry *entry, gboolean is_urgent)
 }
 
 void
+lock_table_send_batch(LockTable *self)
+{
+    PacketSocket *socket = recovery_get_socket(self->recovery);
+
+    if (socket != NULL)
+        packet_socket_send_soon(socket);
+}
+
+void
 lock_table_call_again(LockTable *self, LockEntry *entry)
 {
     add_call(self, entry);
 }
 
-/* Sends a RELEASE or ABORT that requests no answer. The service may have nothing with this key. */
+/* Writes a RELEASE or ABORT that requests no answer. The service may have nothing with this key. */
 static void
 write_release(LockTable *self, guint64 key, gboolean is_held)
 {
@@ -153,7 +163,8 @@ send_release(LockTable *self, guint64 key, gboolean is_held)
 
     if (socket != NULL) {
         write_release(self, key, is_held);
-        packet_socket_send(socket);
+        if (!session_is_in_batch(self->session))
+            packet_socket_send(socket);
     } else {
         self->unacknowledged = ++self->last_serial;
     }
@@ -420,6 +431,7 @@ lock_table_new(Session *session, Bus *bus, const LockTableFuncs *funcs, gpointer
     };
     LockTable *self = g_new0(LockTable, 1);
 
+    self->session = session;
     self->funcs = funcs;
     self->data = data;
     self->recovery = recovery_new(session, bus, &recovery_funcs, self);

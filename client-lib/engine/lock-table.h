@@ -78,6 +78,9 @@ void lock_entry_init_call(LockEntry *entry);
  * with everything before it in the queue; otherwise it may be sent together with later calls. */
 void lock_table_call(LockTable *self, LockEntry *entry, gboolean is_urgent);
 
+/* After a batch, sends what was called, released and aborted in it. */
+void lock_table_send_batch(LockTable *self);
+
 /* Sends the call of an entry again on the next socket, at its original place. */
 void lock_table_call_again(LockTable *self, LockEntry *entry);
 

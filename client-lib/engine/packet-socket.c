@@ -212,7 +212,9 @@ send_by_delivery(gpointer data)
 void
 packet_socket_send_soon(PacketSocket *self)
 {
-    if (!session_is_delivering(self->session) && !session_is_in_batch(self->session)) {
+    if (session_is_in_batch(self->session))
+        return;
+    if (!session_is_delivering(self->session)) {
         packet_socket_send(self);
     } else if (!self->is_delivering) {
         self->is_delivering = TRUE;

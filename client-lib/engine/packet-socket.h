@@ -34,8 +34,8 @@ gboolean packet_socket_open(PacketSocket *self, int fd, guint32 packet_max);
 void packet_socket_close(PacketSocket *self);
 
 /* Messages are appended to the queue by packet_write_*() and then sent: immediately, or, while
- * deliveries are running or in a batch, after those that are queued (packet_socket_send_soon()),
- * together with the messages that they append. */
+ * deliveries are running, after those that are queued, or at the end of a batch, together with the
+ * messages that are appended until then (packet_socket_send_soon()). */
 GByteArray *packet_socket_get_queue(PacketSocket *self);
 void packet_socket_send(PacketSocket *self);
 void packet_socket_send_soon(PacketSocket *self);

@@ -704,8 +704,8 @@ request_catch_up(Request *self)
 {
     session_enter(self->session);
     if (self->table != NULL && session_is_of_this_process(self->session)) {
-        recovery_read(lock_table_get_recovery(self->table));
-        session_catch_up(self->session);
+        if (!session_catch_up(self->session) && self->table != NULL)
+            recovery_read(lock_table_get_recovery(self->table));
     }
     session_leave(self->session);
 }

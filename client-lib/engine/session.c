@@ -395,8 +395,8 @@ poll_handle(const Poll *poll, Session *self)
 }
 
 /* Handles what can be read now, so that no timer expires before it: the thread may have been
- * stopped since it last polled. */
-static void
+ * stopped since it last polled. Returns FALSE if there may be more. */
+static gboolean
 handle_input(Session *self)
 {
     Poll now;
@@ -404,9 +404,10 @@ handle_input(Session *self)
     for (guint i = 0; i < INPUT_ROUNDS_MAX && self->source != NULL; i++) {
         poll_init(&now, self, -1);
         if (poll(now.fds, now.n_fds, 0) <= 0)
-            return;
+            return TRUE;
         poll_handle(&now, self);
     }
+    return self->source == NULL;
 }
 
 static SessionTimer *
@@ -446,12 +447,14 @@ run_timers(Session *self)
     return TRUE;
 }
 
-void
+gboolean
 session_catch_up(Session *self)
 {
-    handle_input(self);
+    const gboolean was_all = handle_input(self);
+
     if (self->source != NULL)
         run_timers(self);
+    return was_all;
 }
 
 /* ---- the source of the main context */

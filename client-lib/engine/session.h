@@ -63,8 +63,9 @@ void session_add_watch(Session *self, SessionWatch *watch);
 void session_set_watch_events(Session *self, SessionWatch *watch, short events);
 void session_remove_watch(Session *self, SessionWatch *watch);
 
-/* Handles the events that have happened, without waiting. */
-void session_catch_up(Session *self);
+/* Handles the events that have happened, without waiting. Returns FALSE if there may be more: a
+ * peer that keeps sending does not keep the thread here. */
+gboolean session_catch_up(Session *self);
 
 /* A timer, owned by the caller. `expired` is called once, with the lock held. A zero-initialized
  * timer is stopped. */
@@ -89,7 +90,8 @@ void session_deliver(Session *self,
 /* TRUE while the calling thread runs a batch of deliveries of the agent's context. */
 gboolean session_is_delivering(const Session *self);
 
-/* Between these, asynchronous operations are sent by a delivery, all together. */
+/* Between these, operations that don't wait are not sent: what ends the batch sends them, all
+ * together. */
 void session_begin_batch(Session *self);
 void session_end_batch(Session *self);
 gboolean session_is_in_batch(const Session *self);

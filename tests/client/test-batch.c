@@ -69,7 +69,7 @@ test_together(void)
     finish(&all);
     n_sends = 0;
     web_locks_agent_batch(agent, work, &all);
-    g_assert_cmpuint(n_sends, ==, 0);
+    g_assert_cmpuint(n_sends, ==, 1);
     finish(&all);
     g_assert_cmpuint(n_sends, ==, 1);
 
@@ -80,6 +80,79 @@ test_together(void)
     finish(&all);
     for (guint i = 0; i < N_LOCKS; i++)
         g_clear_object(&all.locks[i]);
+}
+
+/* Releases what is held, without an answer, by each of the two ways. */
+static void
+drop(gpointer data)
+{
+    Work *work = data;
+
+    for (guint i = 0; i < N_LOCKS; i += 2) {
+        web_locks_lock_release(work->locks[i]);
+        g_assert_false(web_locks_lock_get_held(work->locks[i]));
+        g_clear_object(&work->locks[i]);
+        g_clear_object(&work->locks[i + 1]);
+    }
+}
+
+static void
+test_without_answers(void)
+{
+    g_autoptr(WebLocksAgent) agent = test_agent_new();
+    g_autoptr(WebLocksManager) manager = test_manager_of(agent);
+    Work all = {.manager = manager};
+
+    work(&all);
+    finish(&all);
+    n_sends = 0;
+    web_locks_agent_batch(agent, drop, &all);
+    g_assert_cmpuint(n_sends, ==, 1);
+    assert_state(manager, " | ");
+}
+
+typedef struct {
+    WebLocksAgent *agent;
+    WebLocksManager *manager;
+    Answer outer, inner;
+    guint n_sends; /* when the callback ended */
+} Nested;
+
+static void
+ask_inner(gpointer data)
+{
+    Nested *nested = data;
+
+    answer_ask(&nested->inner, nested->manager, "inner");
+}
+
+static void
+on_outer(GObject *source, GAsyncResult *result, gpointer data)
+{
+    Nested *nested = data;
+
+    answer_take(source, result, &nested->outer);
+    n_sends = 0;
+    web_locks_agent_batch(nested->agent, ask_inner, nested);
+    nested->n_sends = n_sends;
+}
+
+/* In a callback of the library, a batch is part of what the other callbacks send. */
+static void
+test_in_callback(void)
+{
+    g_autoptr(WebLocksAgent) agent = test_agent_new();
+    g_autoptr(WebLocksManager) manager = test_manager_of(agent);
+    g_autoptr(WebLocksLock) outer = NULL, inner = NULL;
+    Nested nested = {.agent = agent, .manager = manager};
+
+    web_locks_manager_request_async(manager, "outer", NULL, NULL, on_outer, &nested);
+    outer = answer_expect_lock(&nested.outer);
+    g_assert_cmpuint(nested.n_sends, ==, 0);
+    inner = answer_expect_lock(&nested.inner);
+    g_assert_cmpuint(n_sends, ==, 1);
+    answer_clear(&nested.outer);
+    answer_clear(&nested.inner);
 }
 
 typedef struct {
@@ -121,6 +194,8 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/batch/together", test_together);
+    g_test_add_func("/batch/without-answers", test_without_answers);
+    g_test_add_func("/batch/in-callback", test_in_callback);
     g_test_add_func("/batch/synchronous-calls", test_synchronous_calls);
     return test_run(NULL);
 }
