@@ -87,25 +87,29 @@ class PlatformLock {
             this.#callback(exception);
         };
         this.#lostId = this.#lock.connect('lost', (_lock, error) => lose(exceptionFor(error)));
-        // The lock may have been lost before this handler was connected. Releasing it returns the
-        // reason.
-        if (!this.#lock.held)
-            this.#release().then(lose);
+        // The lock may have been lost before this handler was connected.
+        const loss = this.#getLoss();
+        if (loss !== null)
+            lose(loss);
     }
 
     downgrade() {
         return call(this.#lock, 'downgrade', null);
     }
 
-    release() {
+    // Returns the exception if the lock was lost, as far as the service has sent it.
+    #getLoss() {
+        const error = this.#lock.get_error();
+        return error && exceptionFor(error);
+    }
+
+    release(done) {
         for (const id of [this.#lostId, this.#wantedId].filter(each => each !== 0))
             this.#lock.disconnect(id);
         this.#lostId = this.#wantedId = 0;
-        return this.#release();
-    }
-
-    #release() {
-        return call(this.#lock, 'release', null).then(() => null, exception => exception);
+        const loss = this.#getLoss();
+        this.#lock.release();
+        done(loss);
     }
 }
 

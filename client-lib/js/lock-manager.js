@@ -14,10 +14,11 @@
 //
 // The platform's lock has `token`, `wanted` and four methods:
 //
-// `wanted` says whether somebody waits for the lock, and onWanted(callback) calls back when that changes.
+// `wanted` says whether somebody waits for the lock, and after onWanted(callback) it is called when that changes.
 // onLost(callback) replaces an earlier callback; it gets the exception if the lock is lost before release().
 // downgrade() returns a promise, which is rejected with an exception.
-// release() returns a promise for null, or for the exception if the lock was not held any more.
+// release(done) sends the release, and then calls `done` with null, or with the exception if the lock was lost,
+//   as far as the service has sent it. It does not wait for the service.
 //
 // References: the platform keeps pending requests alive. A held lock is kept alive by `heldLocks` until
 // the promise of its callback settles, even if that promise is not reachable any more. A Lock that a
@@ -64,18 +65,19 @@ function toAbortSignal(value) {
 }
 
 // What a lock is, apart from the object of the script for it: `platform` is the platform's lock, `loss` the
-// exception, and `controller` that of the signal `lost`.
+// exception, `controller` that of the signal `lost`, and `reported` the value of `wanted` that `onWanted` was
+// last called for.
 function newState({name, mode}, platform) {
-    return {name, mode: mode ?? 'exclusive', platform, onWanted: null, loss: null, controller: null};
+    return {name, mode: mode ?? 'exclusive', platform, loss: null, controller: null, onWanted: null,
+        isListening: false, reported: null};
+}
+
+function doNothing() {
 }
 
 function lose(state, exception) {
     state.loss ??= exception;
     state.controller?.abort(state.loss);
-}
-
-function callOnWanted({onWanted}) {
-    onWanted?.();
 }
 
 export class Lock {
@@ -111,7 +113,12 @@ export class Lock {
     }
 
     set onwanted(callback) {
-        this.#state.onWanted = typeof callback === 'function' ? callback : null;
+        const state = this.#state;
+        state.onWanted = typeof callback === 'function' ? callback : null;
+        if (state.isListening || state.onWanted === null || !heldLocks.has(state.platform))
+            return;
+        state.isListening = true;
+        state.platform.onWanted(() => reportWanted(state));
     }
 
     // Another one: makes an exclusive lock shared, without a gap.
@@ -240,12 +247,12 @@ function acquire(backend, request, take, reject) {
     const isRefused = signal && (request.steal || request.ifAvailable);
     const isCancelled = Boolean(isRefused || signal?.aborted);
     const {granted, cancel} = backend.request(toDBusName(name), request, isCancelled);
-    const forgetSignal = signal && !isCancelled ? onAbort(signal, cancel) : () => {};
+    const forgetSignal = signal && !isCancelled ? onAbort(signal, cancel) : doNothing;
     granted.then(
         lock => {
             forgetSignal();
             if (signal?.aborted) {
-                lock?.release();
+                lock?.release(doNothing);
                 reject(signal.reason);
             } else {
                 take(lock);
@@ -257,7 +264,7 @@ function acquire(backend, request, take, reject) {
                 reject(error);
             else
                 reject(isRefused ? refusedSignal() : signal.reason);
-        }).catch(reject);
+        });
 }
 
 // "Request a lock": returns the promise for request().
@@ -285,10 +292,10 @@ function requestAll(backend, strings, request) {
 
     return new Promise((resolve, reject) => {
         const abort = () => controller.abort(signal.reason);
-        const forgetSignal = signal && !signal.aborted ? onAbort(signal, abort) : () => {};
+        const forgetSignal = signal && !signal.aborted ? onAbort(signal, abort) : doNothing;
         const fail = reason => {
             forgetSignal();
-            held.forEach(lock => lock.release());
+            held.forEach(lock => lock.release(doNothing));
             reject(reason);
         };
         const next = () => {
@@ -306,7 +313,7 @@ function requestAll(backend, strings, request) {
                 signal: isWaiting ? controller.signal : signal,
             }, lock => {
                 if (lock === null) {
-                    held.forEach(other => other.release());
+                    held.forEach(other => other.release(doNothing));
                     resolve(invoke(request.callback, null));
                     return;
                 }
@@ -351,33 +358,57 @@ function isWanted({platform}) {
     return heldLocks.has(platform) && platform.wanted;
 }
 
+// The platform may report what was seen already.
+function reportWanted(state) {
+    const wanted = isWanted(state);
+    if (wanted === state.reported)
+        return;
+    state.reported = wanted;
+    state.onWanted?.();
+}
+
 // Runs the callback with its argument, the object or objects of the script for the locks, and holds these until its
 // promise has settled. If a lock is lost before, the promise of request() is rejected immediately, and the callback
 // continues.
 function hold(states, callback, argument, resolve, reject) {
-    const locks = states.map(({platform}) => platform);
     for (const state of states) {
         heldLocks.add(state.platform);
         state.platform.onLost(exception => {
             reject(exception);
             lose(state, exception);
         });
-        state.platform.onWanted(() => callOnWanted(state));
     }
 
     const waiting = invoke(callback, argument);
-    states.filter(isWanted).forEach(callOnWanted);
-    const settle = async isFulfilled => {
-        const losses = await Promise.all(locks.map(lock => lock.release()));
-        const loss = losses.find(exception => exception !== null) ?? null;
-        locks.forEach(lock => heldLocks.delete(lock));
-        // The exception of the callback takes precedence over an error of the release.
+    const settle = isFulfilled => releaseAll(states, loss => {
+        // The exception of the callback takes precedence over the loss of a connection.
         if (loss !== null && (isFulfilled || loss.name === 'AbortError'))
             reject(loss);
         else
             resolve(waiting);
-    };
+    });
     waiting.then(() => settle(true), () => settle(false));
+    for (const state of states)
+        if (state.onWanted !== null && isWanted(state))
+            reportWanted(state);
+}
+
+// Calls `done` with the first loss, or null, when all releases were sent.
+function releaseAll(states, done) {
+    let first = null;
+    let left = states.length;
+    const end = () => {
+        if (left-- === 0)
+            done(first);
+    };
+    for (const {platform} of states) {
+        platform.release(loss => {
+            heldLocks.delete(platform);
+            first ??= loss;
+            end();
+        });
+    }
+    end();
 }
 
 // Holds a lock without a callback, and returns the object of the script for it. What is made here has no reference

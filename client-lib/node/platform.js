@@ -3,9 +3,10 @@
 
 // The backends of lib/lock-manager.js in Node.js: the library by the addon (src/addon.c).
 //
-// Each operation has a number; a lock has that of its request. What a program asks for in one turn of the
-// event loop is passed to the addon at the end of the turn, and goes to the service in one packet. The answer
-// is often there in the next turn, and is taken then.
+// Each operation has a number; a lock has that of its request. What a program asks for in one tick is passed to
+// the addon at the end of the tick, and goes to the service in one packet. The answer is often there within
+// microseconds, so it is looked for immediately, LOOKS_MAX times in one turn of the event loop. What is not
+// there then is looked for in the next turn, and after that a thread waits for it.
 
 'use strict';
 
@@ -22,6 +23,9 @@ const IF_AVAILABLE = 2;
 const STEAL = 4;
 const CAN_BE_CANCELLED = 8;
 const IS_CANCELLED = 16;
+
+// How often answers are looked for in one turn of the event loop: then timers and other work have their turn.
+const LOOKS_MAX = 16;
 
 const calls = new Map(); // number -> the functions of the promise
 const held = new Map(); // number -> PlatformLock
@@ -54,7 +58,7 @@ function settle(number, code, value) {
     const {resolve, reject} = calls.get(number);
     calls.delete(number);
     if (code === null)
-        resolve(value);
+        resolve(typeof value === 'number' ? new PlatformLock(number, value) : value);
     else
         reject(code === 'cancelled' ? CANCELLED : newException(code, value));
 }
@@ -63,36 +67,55 @@ function lose(number, code, message) {
     held.get(number)?.lose(newException(code, message));
 }
 
-function want(number, _code, isWanted) {
-    held.get(number)?.want(isWanted);
+function want(number) {
+    held.get(number)?.want();
 }
 
 // ---- what is passed to the addon
 
+// Functions that call the addon, and may return what is to be called once it is sent.
 let operations = [];
-let isLooking = false;
+let isExpecting = false; // an answer
+let isTurnDue = false;
+let looks = 0; // in this turn of the event loop
 
 function runAll(batch) {
-    for (const operation of batch)
-        operation();
+    const ends = [];
+    addon.batch(() => batch.forEach(operation => ends.push(operation())));
+    ends.forEach(end => end?.());
 }
 
 function flush() {
     const batch = operations;
     operations = [];
-    addon.run(() => runAll(batch), batch.length > 1);
-    lookSoon(!isLooking);
+    if (batch.length > 1)
+        runAll(batch);
+    else
+        batch[0]()?.();
+    if (isExpecting && looks < LOOKS_MAX)
+        look();
+    if (!isTurnDue) {
+        isTurnDue = true;
+        setImmediate(turn);
+    }
 }
 
-function lookSoon(isWanted) {
-    isLooking ||= isWanted;
-    if (isWanted)
-        setImmediate(look);
-}
-
+// Settles with the results that are there. Returns whether there were any.
 function look() {
-    isLooking = false;
-    lookSoon(addon.look());
+    looks++;
+    const wasAnswered = addon.look(isExpecting);
+    if (wasAnswered)
+        isExpecting = false;
+    return wasAnswered;
+}
+
+function turn() {
+    looks = 0;
+    isTurnDue = look();
+    if (isTurnDue)
+        setImmediate(turn);
+    else
+        addon.wait();
 }
 
 function append(operation) {
@@ -104,7 +127,10 @@ function append(operation) {
 function call(number, operation) {
     return new Promise((resolve, reject) => {
         calls.set(number, {resolve, reject});
-        append(operation);
+        append(() => {
+            operation();
+            isExpecting = true;
+        });
     });
 }
 
@@ -113,7 +139,6 @@ class PlatformLock {
     #loss = null;
     #callback = null;
     #onWanted = null;
-    wanted = false;
 
     constructor(number, token) {
         this.#number = number;
@@ -132,13 +157,17 @@ class PlatformLock {
             callback(this.#loss);
     }
 
-    want(isWanted) {
-        this.wanted = isWanted;
-        this.#onWanted?.();
+    get wanted() {
+        return addon.isWanted(this.#number);
+    }
+
+    want() {
+        this.#onWanted();
     }
 
     onWanted(callback) {
         this.#onWanted = callback;
+        addon.listen(this.#number);
     }
 
     downgrade() {
@@ -148,10 +177,13 @@ class PlatformLock {
         return call(number, () => addon.downgrade(number, this.#number));
     }
 
-    release() {
+    release(done) {
         const number = this.#number;
         held.delete(number);
-        return call(number, () => addon.release(number)).catch(exception => exception);
+        append(() => {
+            const loss = addon.release(number);
+            return () => done(loss === null ? null : newException(loss.code, loss.message));
+        });
     }
 }
 
@@ -171,14 +203,8 @@ class Backend {
     request(name, options, isCancelled) {
         load();
         const number = ++count;
-        const granted = new Promise((resolve, reject) => {
-            calls.set(number, {
-                resolve: token => resolve(token === null ? null : new PlatformLock(number, token)),
-                reject,
-            });
-            append(() => addon.request(number, this.#bucket, name, flagsOf(options, isCancelled),
-                options.timeout ?? 0, options.why, options.slots ?? 1, options.command));
-        });
+        const granted = call(number, () => addon.request(number, this.#bucket, name, flagsOf(options, isCancelled),
+            options.timeout ?? 0, options.why, options.slots ?? 1, options.command));
         return {granted, cancel: () => append(() => addon.cancel(number))};
     }
 

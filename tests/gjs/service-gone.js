@@ -96,16 +96,31 @@ test('a service without its state: promises of holders are rejected, and their c
     await waitFor(() => continued, 'the rest of the callback');
 }, options);
 
-test('the promise settles when the service has released the lock, not before', async t => {
+test('the promise settles when the release was sent: a service that is stopped releases the lock later', async t => {
     const service = await startService(t);
-    const holder = await t.hold(locks, t.name());
+    const agent = await AgentProcess.start(t);
+    const name = t.name();
+    const holder = await t.hold(locks, name);
+    const waiter = agent.request(name);
+    await waitFor(async () => (await locks.query()).pending.length === 1, 'request of the other agent');
     await service.pause();
-    const done = holder.release('result');
-    for (let turn = 0; turn < 20; turn++)
-        await new Promise(resolve => setTimeout(resolve, 1));
-    assert.equal(await isSettled(done), false, 'settled early');
+    assert.equal(await inTime(holder.release('result'), 'the end of request()'), 'result');
+    assert.equal(await isSettled(waiter.granted), false, 'granted by a service that is stopped');
     service.resume();
-    assert.equal(await done, 'result');
+    await inTime(waiter.granted, 'the grant to the other agent');
+    await waiter.release();
+}, options);
+
+test('timers run while a service that is stopped gets requests', async t => {
+    const service = await startService(t);
+    await service.pause();
+    const requests = [];
+    for (let i = 0; i < 100; i++) {
+        requests.push(locks.request(t.name(), () => i));
+        await new Promise(resolve => setTimeout(resolve, 1));
+    }
+    service.resume();
+    assert.equal(await inTime(Promise.all(requests), 'the grants'), requests.map((_request, i) => i));
 }, options);
 
 test('a service that is killed before it has released the lock', async t => {

@@ -8,8 +8,8 @@
  * library are called in its thread and in its own main context (loop.h). platform.js calls the
  * functions below, with a number for each request, which is that of its lock, too. Results come by
  * the functions that start() gets: result(number, code, value), where `value` is the message if
- * `code` is not null, lost(number, code, message), and wanted(number, null, whether somebody
- * waits).
+ * `code` is not null, lost(number, code, message), and wanted(number) when it has changed whether
+ * somebody waits.
  *
  * A process stays alive while operations are pending. What it holds does not keep it alive. */
 
@@ -22,7 +22,8 @@
 /* More than the service accepts, so that what is cut is refused. */
 #define STRING_BYTES_MAX 1100
 
-/* How long an answer is waited for before the thread waits instead. */
+/* How long an answer is waited for before the thread waits instead: to wake up this thread by
+ * another one takes longer than the service needs for an answer. */
 #define ANSWER_PATIENCE_US 50
 
 /* The flags of request(). */
@@ -189,12 +190,10 @@ static void
 on_wanted(WebLocksLock *lock, GParamSpec *property, gpointer data)
 {
     const Request *request = data;
-    napi_value value = NULL;
+    Module *module = request->module;
 
-    if (request->module->is_closing)
-        return;
-    napi_get_boolean(request->module->env, web_locks_lock_get_wanted(lock), &value);
-    call(request->module, request->module->wanted, request->number, NULL, value);
+    if (!module->is_closing)
+        call(module, module->wanted, request->number, NULL, new_null(module));
 }
 
 static void
@@ -219,9 +218,6 @@ take_lock(Request *self, WebLocksLock *take_lock)
     g_signal_connect(self->lock, "lost", G_CALLBACK(on_lost), self);
     call(module, module->result, self->number, NULL,
          new_number(module, (double)web_locks_lock_get_token(self->lock)));
-    g_signal_connect(self->lock, "notify::wanted", G_CALLBACK(on_wanted), self);
-    if (web_locks_lock_get_wanted(self->lock))
-        on_wanted(self->lock, NULL, self);
 }
 
 static void
@@ -274,15 +270,6 @@ end_operation(gpointer data, const GError *error)
         call_with_error(self, self->result, operation->number, error);
     else
         call(self, self->result, operation->number, NULL, new_null(self));
-}
-
-static void
-on_released(GObject *source, GAsyncResult *result, gpointer data)
-{
-    g_autoptr(GError) error = NULL;
-
-    web_locks_lock_release_finish(WEB_LOCKS_LOCK(source), result, &error);
-    end_operation(data, error);
 }
 
 static void
@@ -363,6 +350,15 @@ get_manager(Module *self, const char *bucket)
 
 /* ---- the functions for JavaScript */
 
+static gint64
+get_number(napi_env env, napi_value value)
+{
+    gint64 number = 0;
+
+    napi_get_value_int64(env, value, &number);
+    return number;
+}
+
 static Module *
 get_arguments(napi_env env, napi_callback_info info, napi_value *values, size_t n_values)
 {
@@ -372,13 +368,31 @@ get_arguments(napi_env env, napi_callback_info info, napi_value *values, size_t 
     return data;
 }
 
-static gint64
-get_number(napi_env env, napi_value value)
+/* For what is sent. The thread does not wait for the answer: look() and wait() have to follow. */
+static Module *
+enter(napi_env env, napi_callback_info info, napi_value *values, size_t n_values)
 {
-    gint64 number = 0;
+    Module *self = get_arguments(env, info, values, n_values);
 
-    napi_get_value_int64(env, value, &number);
-    return number;
+    loop_pause(self->loop);
+    g_main_context_push_thread_default(loop_get_context(self->loop));
+    return self;
+}
+
+static void
+leave(Module *self)
+{
+    g_main_context_pop_thread_default(loop_get_context(self->loop));
+}
+
+/* Returns NULL if there is no such lock. */
+static Request *
+get_held(Module *self, napi_value value)
+{
+    const gint64 number = get_number(self->env, value);
+    Request *request = g_hash_table_lookup(self->requests, &number);
+
+    return request != NULL && request->lock != NULL ? request : NULL;
 }
 
 /* Returns NULL if it is not a string. */
@@ -395,7 +409,7 @@ static napi_value
 request(napi_env env, napi_callback_info info)
 {
     napi_value values[8];
-    Module *self = get_arguments(env, info, values, G_N_ELEMENTS(values));
+    Module *self = enter(env, info, values, G_N_ELEMENTS(values));
     const gint64 flags = get_number(env, values[3]);
     const guint timeout_ms = (guint)get_number(env, values[4]);
     const gint64 slots = get_number(env, values[6]);
@@ -429,6 +443,7 @@ request(napi_env env, napi_callback_info info)
     get_string(env, values[2], name);
     web_locks_manager_request_async(get_manager(self, get_string(env, values[1], bucket)), name,
                                     options, request->cancellable, on_requested, request);
+    leave(self);
     return NULL;
 }
 
@@ -437,12 +452,13 @@ static napi_value
 cancel(napi_env env, napi_callback_info info)
 {
     napi_value values[1];
-    Module *self = get_arguments(env, info, values, G_N_ELEMENTS(values));
+    Module *self = enter(env, info, values, G_N_ELEMENTS(values));
     const gint64 number = get_number(env, values[0]);
-    Request *request = g_hash_table_lookup(self->requests, &number);
+    const Request *request = g_hash_table_lookup(self->requests, &number);
 
     if (request != NULL && request->cancellable != NULL)
         g_cancellable_cancel(request->cancellable);
+    leave(self);
     return NULL;
 }
 
@@ -451,28 +467,61 @@ static napi_value
 downgrade(napi_env env, napi_callback_info info)
 {
     napi_value values[2];
-    Module *self = get_arguments(env, info, values, G_N_ELEMENTS(values));
-    const gint64 number = get_number(env, values[1]);
-    const Request *request = g_hash_table_lookup(self->requests, &number);
+    Module *self = enter(env, info, values, G_N_ELEMENTS(values));
+    const Request *request = get_held(self, values[1]);
 
     web_locks_lock_downgrade_async(request->lock, NULL, on_downgraded,
                                    operation_new(self, get_number(env, values[0])));
+    leave(self);
     return NULL;
 }
 
-/* release(number) */
+/* release(number): does not wait for the service. Returns null, or {code, message} if the lock was
+ * lost, as far as the service has sent it. */
 static napi_value
 release(napi_env env, napi_callback_info info)
 {
+    napi_value values[1], value;
+    Module *self = enter(env, info, values, G_N_ELEMENTS(values));
+    Request *request = get_held(self, values[0]);
+    const GError *error = request != NULL ? web_locks_lock_get_error(request->lock) : NULL;
+
+    value = new_null(self);
+    if (error != NULL) {
+        napi_create_object(env, &value);
+        set_string(self, value, "code", get_code(error));
+        set_string(self, value, "message", error->message);
+    }
+    if (request != NULL) {
+        web_locks_lock_release(request->lock);
+        g_hash_table_remove(self->requests, &request->number);
+    }
+    leave(self);
+    return value;
+}
+
+/* isWanted(number): whether somebody waits for the lock. */
+static napi_value
+is_wanted(napi_env env, napi_callback_info info)
+{
+    napi_value values[1], value = NULL;
+    Module *self = get_arguments(env, info, values, G_N_ELEMENTS(values));
+    const Request *request = get_held(self, values[0]);
+
+    napi_get_boolean(env, request != NULL && web_locks_lock_get_wanted(request->lock), &value);
+    return value;
+}
+
+/* listen(number): from now on, wanted(number) is called. */
+static napi_value
+listen_to_wanted(napi_env env, napi_callback_info info)
+{
     napi_value values[1];
     Module *self = get_arguments(env, info, values, G_N_ELEMENTS(values));
-    const gint64 number = get_number(env, values[0]);
-    const Request *request = g_hash_table_lookup(self->requests, &number);
+    Request *request = get_held(self, values[0]);
 
-    if (request == NULL || request->lock == NULL)
-        return NULL;
-    web_locks_lock_release_async(request->lock, NULL, on_released, operation_new(self, number));
-    g_hash_table_remove(self->requests, &number);
+    if (request != NULL)
+        g_signal_connect(request->lock, "notify::wanted", G_CALLBACK(on_wanted), request);
     return NULL;
 }
 
@@ -481,15 +530,16 @@ static napi_value
 query(napi_env env, napi_callback_info info)
 {
     napi_value values[2];
-    Module *self = get_arguments(env, info, values, G_N_ELEMENTS(values));
+    Module *self = enter(env, info, values, G_N_ELEMENTS(values));
     char bucket[STRING_BYTES_MAX];
 
     web_locks_manager_query_async(get_manager(self, get_string(env, values[1], bucket)), NULL,
                                   on_queried, operation_new(self, get_number(env, values[0])));
+    leave(self);
     return NULL;
 }
 
-/* ---- batches */
+/* ---- batches, and answers */
 
 typedef struct {
     napi_env env;
@@ -506,41 +556,39 @@ call_batch(gpointer data)
     napi_call_function(batch->env, receiver, batch->function, 0, NULL, NULL);
 }
 
-/* run(function, isBatch): calls the function, which calls the functions above, and sends what they
- * append: if it is a batch, together. look() has to follow. */
+/* batch(function): calls the function, and sends what the functions above append in it together. */
 static napi_value
-run(napi_env env, napi_callback_info info)
+batch(napi_env env, napi_callback_info info)
 {
-    napi_value values[2];
-    Module *self = get_arguments(env, info, values, G_N_ELEMENTS(values));
+    napi_value values[1];
+    Module *self = enter(env, info, values, G_N_ELEMENTS(values));
     Batch batch = {env, values[0]};
-    bool is_batch = false;
 
-    napi_get_value_bool(env, values[1], &is_batch);
-    g_main_context_push_thread_default(loop_get_context(self->loop));
-    if (is_batch)
-        web_locks_agent_batch(get_agent(self), call_batch, &batch);
-    else
-        call_batch(&batch);
-    g_main_context_pop_thread_default(loop_get_context(self->loop));
-    loop_pause(self->loop);
+    web_locks_agent_batch(get_agent(self), call_batch, &batch);
+    leave(self);
     return NULL;
 }
 
-/* look(): calls with the results that are there. Returns whether there were any: then look() has to
- * follow again, and otherwise the thread waits for more. To wake up this thread by another one
- * takes longer than the service needs for an answer. */
+/* look(isExpecting): calls with the results that are there, and returns whether there were any. If
+ * an answer is expected, it is waited for, but not long. */
 static napi_value
 look(napi_env env, napi_callback_info info)
 {
-    Module *self = get_arguments(env, info, NULL, 0);
-    napi_value value = NULL;
-    const gboolean has_run = loop_run(self->loop, ANSWER_PATIENCE_US);
+    napi_value values[1], value = NULL;
+    Module *self = get_arguments(env, info, values, G_N_ELEMENTS(values));
+    bool is_expecting = false;
 
-    if (!has_run)
-        loop_wait(self->loop);
-    napi_get_boolean(env, has_run, &value);
+    napi_get_value_bool(env, values[0], &is_expecting);
+    napi_get_boolean(env, loop_run(self->loop, is_expecting ? ANSWER_PATIENCE_US : 0), &value);
     return value;
+}
+
+/* wait(): lets the thread wait for events, until something is sent. */
+static napi_value
+wait_for_events(napi_env env, napi_callback_info info)
+{
+    loop_wait(get_arguments(env, info, NULL, 0)->loop);
+    return NULL;
 }
 
 /* ---- life */
@@ -590,10 +638,16 @@ module_free(void *data)
 }
 
 static const napi_property_descriptor functions[] = {
-    {.utf8name = "cancel", .method = cancel},   {.utf8name = "downgrade", .method = downgrade},
-    {.utf8name = "look", .method = look},       {.utf8name = "query", .method = query},
-    {.utf8name = "release", .method = release}, {.utf8name = "request", .method = request},
-    {.utf8name = "run", .method = run},
+    {.utf8name = "batch", .method = batch},
+    {.utf8name = "cancel", .method = cancel},
+    {.utf8name = "downgrade", .method = downgrade},
+    {.utf8name = "isWanted", .method = is_wanted},
+    {.utf8name = "listen", .method = listen_to_wanted},
+    {.utf8name = "look", .method = look},
+    {.utf8name = "query", .method = query},
+    {.utf8name = "release", .method = release},
+    {.utf8name = "request", .method = request},
+    {.utf8name = "wait", .method = wait_for_events},
 };
 
 /* start(result, lost, wanted): begins an agent, and returns its functions. The hook runs before the
