@@ -158,6 +158,15 @@ class Calls(AsyncTestCase):
                 await lock.release_and_wait()
         self.run_async(body())
 
+    def test_left_while_the_service_is_stopped(self):
+        async def body():
+            async with self.manager.lock('x'):
+                self.daemon.pause()
+        self.addCleanup(self.daemon.resume)
+        asyncio.run(asyncio.wait_for(body(), 12 * FACTOR))
+        self.daemon.resume()
+        self.assert_nothing_left()
+
     def test_not_available_runs_the_body_with_none(self):
         self.other.request('x', bucket=self.bucket)
 

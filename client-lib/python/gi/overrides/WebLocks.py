@@ -160,17 +160,8 @@ class LockScope:
             raise
         return self._lock
 
-    async def __aexit__(self, _type, exception, _traceback):
-        lock = self._leave()
-        if lock is None:
-            return
-        try:
-            await lock.release_and_wait()
-        except GLib.Error as error:
-            # Not if the body has raised an exception, nor if it has released the lock itself.
-            if exception is None and not error.matches(WebLocks.error_quark(),
-                                                       WebLocks.Error.NOT_HELD):
-                raise
+    async def __aexit__(self, *exception):
+        self.__exit__(*exception)
 
 
 def request_on_asyncio(manager, name, options, cancellable):
