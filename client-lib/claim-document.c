@@ -8,10 +8,8 @@
 #include "client-lib/claim-private.h"
 
 static void
-set_lock(WebLocksClaim *self, WebLocksManager *manager, char *take_name, gboolean excludes_all)
+set_lock(WebLocksClaim *self, WebLocksManager *manager, const char *name, gboolean excludes_all)
 {
-    const gboolean is_new_name = g_strcmp0(self->name, take_name) != 0;
-
     g_object_freeze_notify(G_OBJECT(self));
     /* Another manager of the same bucket is the same. */
     if (self->manager == NULL || !g_str_equal(web_locks_manager_get_bucket(self->manager),
@@ -19,13 +17,12 @@ set_lock(WebLocksClaim *self, WebLocksManager *manager, char *take_name, gboolea
         g_set_object(&self->manager, manager);
         g_object_notify(G_OBJECT(self), "manager");
     }
-    g_free(self->name);
-    self->name = take_name;
-    if (is_new_name)
+    if (g_strcmp0(self->name, name) != 0) {
+        g_free(self->name);
+        self->name = g_strdup(name);
         g_object_notify(G_OBJECT(self), "name");
-    if (self->excludes_all != excludes_all)
-        g_object_notify(G_OBJECT(self), "excludes-all");
-    self->excludes_all = excludes_all;
+    }
+    property_change(self, "excludes-all", &excludes_all);
     g_object_thaw_notify(G_OBJECT(self));
 }
 
@@ -47,7 +44,7 @@ web_locks_claim_finish_opening(WebLocksClaim *self,
                                GError **error)
 {
     gboolean excludes_all;
-    char *name;
+    g_autofree char *name = NULL;
     g_autoptr(WebLocksManager) manager = web_locks_agent_open_document_finish(
         WEB_LOCKS_AGENT(agent), result, &name, &excludes_all, error);
 

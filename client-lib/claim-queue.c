@@ -16,11 +16,8 @@ static void
 show_queue(WebLocksClaim *self, WebLocksLockInfo *holder, guint position)
 {
     g_object_freeze_notify(G_OBJECT(self));
-    if (g_set_object(&self->holder, holder))
-        g_object_notify(G_OBJECT(self), "holder");
-    if (self->position != position)
-        g_object_notify(G_OBJECT(self), "position");
-    self->position = position;
+    property_change(self, "holder", &holder);
+    property_change(self, "position", &position);
     g_object_thaw_notify(G_OBJECT(self));
 }
 

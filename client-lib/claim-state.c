@@ -115,10 +115,7 @@ show_wanted(WebLocksClaim *self)
 {
     const gboolean wanted = self->lock != NULL && web_locks_lock_get_wanted(self->lock);
 
-    if (self->wanted == wanted)
-        return;
-    self->wanted = wanted;
-    g_object_notify(G_OBJECT(self), "wanted");
+    property_change(self, "wanted", &wanted);
 }
 
 static gboolean
@@ -136,7 +133,6 @@ change(WebLocksClaim *self, WebLocksClaimState state, gpointer object, GError *e
 {
     const gboolean had_lock = self->lock != NULL;
     const gboolean is_new_error = !is_same_error(self->error, error);
-    const gboolean is_new = self->state != state;
 
     g_object_freeze_notify(G_OBJECT(self));
     drop_request(self);
@@ -145,12 +141,9 @@ change(WebLocksClaim *self, WebLocksClaimState state, gpointer object, GError *e
         take_lock(self, object);
     else if (object != NULL)
         self->request = g_object_ref(object);
-    self->state = state;
+    property_change(self, "state", &state);
     g_clear_error(&self->error);
     self->error = error;
-
-    if (is_new)
-        g_object_notify(G_OBJECT(self), "state");
     if (had_lock != (self->lock != NULL))
         g_object_notify(G_OBJECT(self), "held");
     if (had_lock || self->lock != NULL) {
@@ -176,13 +169,11 @@ typedef struct {
 static void
 on_queued(WebLocksClaim *self, guint64 key)
 {
-    const gboolean is_new = self->state != WEB_LOCKS_CLAIM_STATE_WAITING;
+    const WebLocksClaimState state = WEB_LOCKS_CLAIM_STATE_WAITING;
 
     self->key = key;
-    self->state = WEB_LOCKS_CLAIM_STATE_WAITING;
     web_locks_claim_watch_queue(self);
-    if (is_new)
-        g_object_notify(G_OBJECT(self), "state");
+    property_change(self, "state", &state);
 }
 
 static void

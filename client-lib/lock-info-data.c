@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "client-lib/property-private.h"
 #include "common/bus-names.h"
 #include "common/lock-mode.h"
 
@@ -135,21 +136,17 @@ web_locks_lock_info_set_queued(WebLocksLockInfo *self,
                                const char *const *blocked_by,
                                GPtrArray *frozen)
 {
-    const gboolean is_moved = self->position != position;
     const gboolean is_blocked = !g_strv_equal((const char *const *)self->blocked_by, blocked_by);
 
-    if (!is_moved && !is_blocked)
+    if (self->position == position && !is_blocked)
         return;
     freeze(self, frozen);
-    if (is_moved)
-        g_object_notify(G_OBJECT(self), "position");
-    if (is_blocked)
-        g_object_notify(G_OBJECT(self), "blocked-by");
-    self->position = position;
-    if (is_blocked) {
-        g_strfreev(self->blocked_by);
-        self->blocked_by = g_strdupv((char **)blocked_by);
-    }
+    property_change(self, "position", &position);
+    if (!is_blocked)
+        return;
+    g_strfreev(self->blocked_by);
+    self->blocked_by = g_strdupv((char **)blocked_by);
+    g_object_notify(G_OBJECT(self), "blocked-by");
 }
 
 LockState
@@ -162,26 +159,15 @@ void
 web_locks_lock_info_set_state(WebLocksLockInfo *self, const LockState *state, GPtrArray *frozen)
 {
     static const char *const none[] = {NULL};
-    const gboolean is_granted = state->held && !self->held;
-    const gboolean is_downgraded = state->mode != self->mode;
 
-    if (is_granted)
-        web_locks_lock_info_set_queued(self, 0, none, frozen);
-    if (!is_granted && !is_downgraded)
+    if (self->held == state->held && self->mode == state->mode)
         return;
     freeze(self, frozen);
-    self->held = state->held;
-    self->mode = state->mode;
-    self->slots = state->slots;
-    self->token = state->token;
-    self->since = state->since;
-    if (is_granted) {
-        g_object_notify(G_OBJECT(self), "held");
-        g_object_notify(G_OBJECT(self), "token");
-        g_object_notify(G_OBJECT(self), "since");
-    }
-    if (is_downgraded) {
-        g_object_notify(G_OBJECT(self), "mode");
-        g_object_notify(G_OBJECT(self), "slots");
-    }
+    if (state->held)
+        web_locks_lock_info_set_queued(self, 0, none, frozen);
+    property_change(self, "held", &state->held);
+    property_change(self, "mode", &state->mode);
+    property_change(self, "slots", &state->slots);
+    property_change(self, "token", &state->token);
+    property_change(self, "since", &state->since);
 }

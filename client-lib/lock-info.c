@@ -290,7 +290,7 @@ static void
 web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
 {
     GObjectClass *object_class = G_OBJECT_CLASS(class);
-    const GParamFlags flags = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
+    const GParamFlags flags = G_PARAM_READABLE | G_PARAM_EXPLICIT_NOTIFY | G_PARAM_STATIC_STRINGS;
 
     object_class->get_property = web_locks_lock_info_get_property;
     object_class->finalize = web_locks_lock_info_finalize;

@@ -44,17 +44,8 @@ struct _WebLocksManager {
 
 G_DEFINE_FINAL_TYPE(WebLocksManager, web_locks_manager, G_TYPE_OBJECT)
 
-enum {
-    PROP_AGENT = 1,
-    PROP_BUCKET,
-    PROP_APPLICATION,
-    PROP_UID,
-    PROP_OBSERVED,
-    N_PROPS,
-};
-static GParamSpec *properties[N_PROPS];
-
-#define MEMBER(member, spec) PROPERTY(WebLocksManager, member, spec)
+#define INSTALL(member, type, name, ...) \
+    PROPERTY_INSTALL(WebLocksManager, member, type, name, __VA_ARGS__)
 #define GETTER(Type, name, if_fail)                                                             \
     PROPERTY_GETTER(WebLocksManager, web_locks_manager, WEB_LOCKS_IS_MANAGER, Type, name, name, \
                     if_fail)
@@ -284,7 +275,7 @@ web_locks_manager_set_property(GObject *object, guint id, const GValue *value, G
 {
     const char *bucket;
 
-    if (id != PROP_BUCKET) {
+    if (id != G_STRUCT_OFFSET(WebLocksManager, bucket)) {
         property_set(object, id, value, pspec);
         return;
     }
@@ -340,8 +331,7 @@ web_locks_manager_class_init(WebLocksManagerClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_AGENT] = MEMBER(
-        agent, g_param_spec_object("agent", NULL, NULL, WEB_LOCKS_TYPE_AGENT, construct_flags));
+    INSTALL(agent, object, "agent", WEB_LOCKS_TYPE_AGENT, construct_flags);
     /**
      * WebLocksManager:bucket:
      *
@@ -350,8 +340,7 @@ web_locks_manager_class_init(WebLocksManagerClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_BUCKET] =
-        MEMBER(bucket, g_param_spec_string("bucket", NULL, NULL, NULL, construct_flags));
+    INSTALL(bucket, string, "bucket", NULL, construct_flags);
     /**
      * WebLocksManager:application:
      *
@@ -359,8 +348,7 @@ web_locks_manager_class_init(WebLocksManagerClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_APPLICATION] =
-        MEMBER(application, g_param_spec_string("application", NULL, NULL, NULL, flags));
+    INSTALL(application, string, "application", NULL, flags);
     /**
      * WebLocksManager:uid:
      *
@@ -368,8 +356,7 @@ web_locks_manager_class_init(WebLocksManagerClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_UID] =
-        MEMBER(uid, g_param_spec_uint("uid", NULL, NULL, 0, G_MAXUINT, 0, flags));
+    INSTALL(uid, uint, "uid", 0, G_MAXUINT, 0, flags);
     /**
      * WebLocksManager:observed:
      *
@@ -378,9 +365,7 @@ web_locks_manager_class_init(WebLocksManagerClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_OBSERVED] =
-        MEMBER(observed, g_param_spec_boolean("observed", NULL, NULL, FALSE, flags));
-    g_object_class_install_properties(object_class, N_PROPS, properties);
+    INSTALL(observed, boolean, "observed", FALSE, flags);
 }
 
 static void

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* What the files of WebLocksMonitor share. Each calls only those after it: the class and its
- * constructors (monitor.c), how the lists change (monitor-update.c), the buckets and how they are
- * read (monitor-buckets.c), and what has arrived (monitor-inbox.h).
+ * constructors (monitor.c), how the lists change (monitor-update.c), and what has arrived
+ * (monitor-inbox.h).
  *
  * Signals are queued when they arrive, and applied to the caches of the buckets and then to the
  * lists a little later, in the main context of the monitor: an update. If something has to be read
@@ -64,25 +64,15 @@ web_locks_monitor_new_of_name(WebLocksManager *manager, const char *name, GMainC
 /* For the inbox. An update that begins while another one is going on follows it. */
 void web_locks_monitor_update(gpointer self);
 
-/* The first update, from its calls on and after them. */
-void web_locks_monitor_start_refresh(WebLocksMonitor *self);
-void web_locks_monitor_finish_update(WebLocksMonitor *self);
-
-/* ---- monitor-buckets.c */
-
 /* The object path that is watched. */
 const char *web_locks_monitor_get_path(const WebLocksMonitor *self);
 
 void web_locks_monitor_add_bucket(WebLocksMonitor *self, WebLocksManager *manager);
 
-/* With the session lock held: applies the signals that have arrived. Returns whether something has
- * to be read. */
-gboolean web_locks_monitor_catch_up(WebLocksMonitor *self);
-
 /* Reads what has to be read, by one call after the other, with the monitor as data. The result is
  * not used. */
 extern const MethodCallKind web_locks_monitor_refresh;
 
-/* With the session lock held, after what has been read is shown. Returns whether there is more
- * already. */
-gboolean web_locks_monitor_end_refresh(WebLocksMonitor *self);
+/* The first update, from its calls on and after them. */
+void web_locks_monitor_start_refresh(WebLocksMonitor *self);
+void web_locks_monitor_finish_update(WebLocksMonitor *self);

@@ -3,7 +3,7 @@
 
 /* What an observer needs: a list of the buckets that it may look at, and ending locks of others. */
 
-#include "client-lib/observe.h"
+#include "client-lib/queries.h"
 
 #include "client-lib/agent-private.h"
 #include "client-lib/error-private.h"

@@ -3,6 +3,8 @@
 
 #include "client-lib/property-private.h"
 
+#include <string.h>
+
 /* For the place of the member. Set when the first class is initialized. */
 static GQuark quark;
 
@@ -62,11 +64,12 @@ property_get(GObject *object, guint id, GValue *value, GParamSpec *spec)
     }
 }
 
-/* Returns whether it is a change. Members of other types have the size of a number. */
+/* Returns whether it is a change. */
 static gboolean
 set_member(gpointer member, GType type, gconstpointer value)
 {
-    int number;
+    const gsize size = type == G_TYPE_UINT64 || type == G_TYPE_INT64 ? 8 : sizeof(int);
+    gboolean truth;
 
     if (type == G_TYPE_OBJECT || type == G_TYPE_INTERFACE)
         return g_set_object((GObject **)member, *(GObject *const *)value);
@@ -79,12 +82,13 @@ set_member(gpointer member, GType type, gconstpointer value)
         *(char **)member = g_strdup(text);
         return TRUE;
     }
-    number = *(const int *)value;
-    if (type == G_TYPE_BOOLEAN)
-        number = number != FALSE;
-    if (*(int *)member == number)
+    if (type == G_TYPE_BOOLEAN) {
+        truth = *(const gboolean *)value != FALSE;
+        value = &truth;
+    }
+    if (memcmp(member, value, size) == 0)
         return FALSE;
-    *(int *)member = number;
+    memcpy(member, value, size);
     return TRUE;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The call of one page of Inspect and the decoding of its reply, for monitors. */
+/* The calls of Inspect and Observable and the decoding of their replies, for monitors. */
 
 #pragma once
 
@@ -16,3 +16,8 @@ MethodCallMessage inspect_page_build(WebLocksManager *manager, const char *name,
  * to the last entry of this host; or returns NULL and an error. */
 GPtrArray *
 inspect_page_read(GVariant *body, guint64 *inout_after, gboolean *out_more, GError **error);
+
+/* For MethodCallKind.build and .read, with the agent as data: the result is an owned GPtrArray of
+ * managers, one for each bucket. */
+MethodCallMessage observable_build(gpointer agent);
+gpointer observable_read(GVariant *body, gpointer agent, GError **error);
