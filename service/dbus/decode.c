@@ -31,17 +31,11 @@ refuse_name(sd_bus_error *error)
 static int
 read_request(sd_bus_message *message, LockCall *call, sd_bus_error *error)
 {
-    if (sd_bus_message_read_basic(message, 's', &call->name) <= 0)
-        return refuse_name(error);
-    return options_read_lock(message, FALSE, &call->options, error);
-}
+    const gboolean steal = sd_bus_message_is_method_call(message, NULL, "Steal") > 0;
 
-static int
-read_steal(sd_bus_message *message, LockCall *call, sd_bus_error *error)
-{
     if (sd_bus_message_read_basic(message, 's', &call->name) <= 0)
         return refuse_name(error);
-    return options_read_lock(message, TRUE, &call->options, error);
+    return options_read_lock(message, steal, &call->options, error);
 }
 
 static int
@@ -55,21 +49,11 @@ read_id(sd_bus_message *message, LockCall *call, sd_bus_error *error)
 }
 
 static int
-read_inspect(sd_bus_message *message, LockCall *call, sd_bus_error *error)
-{
-    return options_read_inspect(message, &call->filter, error);
-}
-
-static int
 read_break(sd_bus_message *message, LockCall *call, sd_bus_error *error)
 {
-    int r;
-
     if (sd_bus_message_read_basic(message, 's', &call->name) <= 0)
         return refuse_name(error);
-    r = options_read_break(message, &call->filter, error);
-    call->filter.name = call->name;
-    return r;
+    return options_read_break(message, call, error);
 }
 
 static int
@@ -80,12 +64,6 @@ read_watch(sd_bus_message *message, LockCall *call, sd_bus_error *error)
 
     call->enable = enable;
     return r;
-}
-
-static int
-read_open_socket(sd_bus_message *message, LockCall *call, sd_bus_error *error)
-{
-    return options_read_open_socket(message, &call->version, error);
 }
 
 /* The proof is here, so that no descriptor is stored with a deferred call. */
@@ -166,15 +144,15 @@ static const DecodeTableRow decode_table[] = {
     {BUS_LOCKS_INTERFACE, "Release", "t", LOCK_CALL_RELEASE, read_id},
     {BUS_LOCKS_INTERFACE, "Abort", "t", LOCK_CALL_ABORT, read_id},
     {BUS_LOCKS_INTERFACE, "Downgrade", "t", LOCK_CALL_DOWNGRADE, read_id},
-    {BUS_LOCKS_INTERFACE, "Steal", "sa{sv}", LOCK_CALL_REQUEST, read_steal},
+    {BUS_LOCKS_INTERFACE, "Steal", "sa{sv}", LOCK_CALL_REQUEST, read_request},
     {BUS_LOCKS_INTERFACE, "Query", "", LOCK_CALL_QUERY, NULL},
-    {BUS_LOCKS_INTERFACE, "Inspect", "a{sv}", LOCK_CALL_INSPECT, read_inspect},
+    {BUS_LOCKS_INTERFACE, "Inspect", "a{sv}", LOCK_CALL_INSPECT, options_read_inspect},
     {BUS_LOCKS_INTERFACE, "Watch", "b", LOCK_CALL_WATCH, read_watch},
     {BUS_LOCKS_INTERFACE, "Break", "sa{sv}", LOCK_CALL_BREAK, read_break},
     {BUS_SERVICE_INTERFACE, "Buckets", "", LOCK_CALL_BUCKETS, NULL},
     {BUS_SERVICE_INTERFACE, "Observable", "", LOCK_CALL_OBSERVABLE, NULL},
     {BUS_SERVICE_INTERFACE, "Watch", "b", LOCK_CALL_WATCH, read_watch},
-    {BUS_SERVICE_INTERFACE, "OpenSocket", "a{sv}", LOCK_CALL_OPEN_SOCKET, read_open_socket},
+    {BUS_SERVICE_INTERFACE, "OpenSocket", "a{sv}", LOCK_CALL_OPEN_SOCKET, options_read_open_socket},
     {BUS_SERVICE_INTERFACE, "OpenDocument", "a{sv}", LOCK_CALL_OPEN_DOCUMENT, read_open_document},
     {BUS_SERVICE_INTERFACE, "Resync", "", LOCK_CALL_RESYNC, NULL},
     {BUS_PEER_INTERFACE, "Ping", "", LOCK_CALL_PING, NULL},

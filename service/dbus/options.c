@@ -146,8 +146,9 @@ options_read_lock(sd_bus_message *message,
 }
 
 int
-options_read_inspect(sd_bus_message *message, InspectFilter *out_filter, sd_bus_error *error)
+options_read_inspect(sd_bus_message *message, LockCall *call, sd_bus_error *error)
 {
+    InspectFilter *out_filter = &call->filter;
     const char *state = NULL;
     guint32 limit = 0;
     const Option options[] = {
@@ -174,15 +175,16 @@ options_read_inspect(sd_bus_message *message, InspectFilter *out_filter, sd_bus_
 }
 
 int
-options_read_break(sd_bus_message *message, InspectFilter *out_filter, sd_bus_error *error)
+options_read_break(sd_bus_message *message, LockCall *call, sd_bus_error *error)
 {
+    InspectFilter *out_filter = &call->filter;
     const Option options[] = {
         {BUS_OPTION_CLIENT_ID, 's', &out_filter->client_id, NULL},
         {BUS_OPTION_ID, 't', &out_filter->id, &out_filter->by_id},
     };
     int r;
 
-    *out_filter = (InspectFilter){.by_state = TRUE, .state = LOCK_REQUEST_HELD};
+    *out_filter = (InspectFilter){.by_state = TRUE, .state = LOCK_REQUEST_HELD, .name = call->name};
     r = read_dictionary(message, options, G_N_ELEMENTS(options), error);
     if (r < 0)
         return r;
@@ -230,10 +232,10 @@ options_read_open_document(sd_bus_message *message,
 }
 
 int
-options_read_open_socket(sd_bus_message *message, guint32 *out_version, sd_bus_error *error)
+options_read_open_socket(sd_bus_message *message, LockCall *call, sd_bus_error *error)
 {
-    const Option options[] = {{BUS_OPTION_VERSION, 'u', out_version, NULL}};
+    const Option options[] = {{BUS_OPTION_VERSION, 'u', &call->version, NULL}};
 
-    *out_version = 1;
+    call->version = 1;
     return read_dictionary(message, options, 1, error);
 }

@@ -8,8 +8,7 @@
 
 #pragma once
 
-#include "inspect.h"
-#include "lock-queue.h"
+#include "lock-call.h"
 #include "sd-bus.h"
 
 /* Reads the options of Request, or those of Steal if `steal` is TRUE: then the option 'steal' is
@@ -21,10 +20,10 @@ int options_read_lock(sd_bus_message *message,
                       sd_bus_error *error);
 
 /* Reads the filter of Inspect. */
-int options_read_inspect(sd_bus_message *message, InspectFilter *out_filter, sd_bus_error *error);
+int options_read_inspect(sd_bus_message *message, LockCall *call, sd_bus_error *error);
 
-/* The options of Break, which become a filter of locks; its name is not set. */
-int options_read_break(sd_bus_message *message, InspectFilter *out_filter, sd_bus_error *error);
+/* Reads the options of Break, which become a filter of the locks of the call's name. */
+int options_read_break(sd_bus_message *message, LockCall *call, sd_bus_error *error);
 
 /* Reads the options of OpenDocument: a descriptor of the message, or what the portal has (NULL: it
  * is a descriptor). `*out_name` may be NULL. */
@@ -35,4 +34,4 @@ int options_read_open_document(sd_bus_message *message,
                                sd_bus_error *error);
 
 /* Reads the options of OpenSocket. */
-int options_read_open_socket(sd_bus_message *message, guint32 *out_version, sd_bus_error *error);
+int options_read_open_socket(sd_bus_message *message, LockCall *call, sd_bus_error *error);
