@@ -8,7 +8,6 @@
 #include <sys/random.h>
 
 #include "admission.h"
-#include "bus-source.h"
 #include "cluster-calls.h"
 #include "cluster.h"
 #include "document-calls.h"
@@ -64,7 +63,7 @@ server_start(Server *server)
     if (server->cluster != NULL)
         sleep_watch(server);
     ownership_take(server);
-    server->bus_source = bus_source_attach(server);
+    server->bus_source = intake_attach(server);
 }
 
 /* ---- */
