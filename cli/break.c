@@ -11,7 +11,7 @@
 #include "cli/commands.h"
 #include "cli/lock-output.h"
 #include "cli/status.h"
-#include "cli/target.h"
+#include "cli/target-bus.h"
 
 typedef struct {
     Target target;

@@ -12,8 +12,7 @@
 
 #include "cli/commands.h"
 #include "cli/json.h"
-#include "cli/status.h"
-#include "cli/target.h"
+#include "cli/target-bus.h"
 #include "cli/text.h"
 #include "common/bus-names.h"
 

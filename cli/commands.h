@@ -1,19 +1,22 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The commands of `weblocks`; main.c has the table. */
+/* The commands of `weblocks`; main.c has the table. All but `run` and `help` are in the module
+ * (module.h). */
 
 #pragma once
 
 #include "cli/options.h"
+
+/* `argv[0]` is the name of the command, and `argv[argc]` is NULL. Returns the exit status. */
+typedef int CommandFunction(const Command *command, int argc, char **argv);
 
 struct Command {
     const char *name;
     const char *arguments; /* for the usage line, after the options */
     const char *help;
     gboolean options_first;
-    /* `argv[0]` is the name of the command, and `argv[argc]` is NULL. Returns the exit status. */
-    int (*function)(const Command *command, int argc, char **argv);
+    CommandFunction *function; /* NULL: it is command_NAME() of the module */
 };
 
 int command_run(const Command *command, int argc, char **argv);

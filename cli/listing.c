@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 #include "cli/lock-output.h"
-#include "cli/status.h"
-#include "cli/target.h"
+#include "cli/target-bus.h"
 #include "client-lib/evidence/evidence.h"
 
 /* The strings are those of the command line. */

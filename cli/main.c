@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/module.h"
 #include "cli/signals.h"
 #include "cli/status.h"
 #include "config.h"
@@ -23,17 +24,14 @@ static int command_help(const Command *command, int argc, char **argv);
 static const Command commands[] = {
     {"run", "NAME [--and NAME]... [--] COMMAND [ARGUMENT...]",
      N_("Run a command while holding a lock"), TRUE, command_run},
-    {"hold", "NAME", N_("Hold a lock for the script that reads the output"), FALSE, command_hold},
-    {"list", "[NAME]", N_("List locks and requests with process, age and purpose"), FALSE,
-     command_list},
-    {"watch", "[NAME]", N_("Show held locks and pending requests as they change"), FALSE,
-     command_watch},
+    {"hold", "NAME", N_("Hold a lock for the script that reads the output"), FALSE, NULL},
+    {"list", "[NAME]", N_("List locks and requests with process, age and purpose"), FALSE, NULL},
+    {"watch", "[NAME]", N_("Show held locks and pending requests as they change"), FALSE, NULL},
     {"break", "NAME", N_("End the held locks of a name, also of a sandboxed application"), FALSE,
-     command_break},
-    {"steal", "NAME", N_("Break a lock, so that the next pending request is granted"), FALSE,
-     command_steal},
+     NULL},
+    {"steal", "NAME", N_("Break a lock, so that the next pending request is granted"), FALSE, NULL},
     {"cluster", "[status]", N_("Show the connection of this host to others that share locks"),
-     FALSE, command_cluster},
+     FALSE, NULL},
     {"help", "[COMMAND]", N_("List the commands, or show the options of a command"), FALSE,
      command_help},
 };
@@ -46,6 +44,21 @@ find_command(const char *name)
             return &commands[i];
     }
     return NULL;
+}
+
+static int
+call(const Command *command, int argc, char **argv)
+{
+    g_autofree char *symbol = g_strconcat("command_", command->name, NULL);
+    g_autoptr(GError) error = NULL;
+    CommandFunction *function = command->function;
+
+    if (function == NULL)
+        function = module_find(symbol, &error);
+    if (function != NULL)
+        return function(command, argc, argv);
+    complain("%s", error->message);
+    return STATUS_SOFTWARE;
 }
 
 static void
@@ -84,7 +97,7 @@ command_help(const Command *command, int argc, char **argv)
         return complain_of_command(argv[0]);
     line[0] = argv[0];
     optind = 0; /* reinitializes getopt_long() */
-    return command->function(command, 2, line);
+    return call(command, 2, line);
 }
 
 /* Opens /dev/null for standard streams that this process was started without. Otherwise a file or
@@ -125,7 +138,7 @@ main(int argc, char **argv)
     else if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
         puts("weblocks " WEBLOCKS_VERSION);
     else if (command != NULL)
-        status = (Status)command->function(command, argc - 1, argv + 1);
+        status = (Status)call(command, argc - 1, argv + 1);
     else
         return complain_of_command(word);
     flush_output(&status);

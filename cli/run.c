@@ -1,318 +1,23 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* `weblocks run`: runs a command while holding a lock. This is the keeper of runner.h.
- *
- * After the lock, the file of --also-flock is locked, if given; then the command is started.
- *
- * The order of the two locks is the same in all processes, and flock(1) takes only the second one,
- * so there is no deadlock. The file comes second, since its lock is not granted in the order of
- * requests: so at most one of the processes that request both competes for it with those that use
- * flock(1). */
+/* `weblocks run`: runs a command while holding a lock. */
 
-#include <errno.h>
-#include <glib-unix.h>
 #include <glib/gi18n.h>
-#include <math.h>
 #include <paths.h>
-#include <signal.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "cli/child.h"
 #include "cli/commands.h"
-#include "cli/file-lock.h"
-#include "cli/holder.h"
-#include "cli/offspring.h"
-#include "cli/runner.h"
+#include "cli/module.h"
+#include "cli/run.h"
 #include "cli/signals.h"
-#include "cli/status.h"
 #include "common/program-name.h"
 
 /* The service's limit for `why`, and for the command with its process id. */
 #define WHY_BYTES_MAX  256
 #define NAME_BYTES_MAX (WHY_BYTES_MAX - 24)
 
-typedef struct {
-    Holder holder;
-    Plan plan;
-    const char *shell_line; /* NULL: none */
-    const char *file;       /* NULL: none */
-    int fd;                 /* of the file; -1: none */
-    Keeper keeper;
-    WaitingLine *line; /* while waiting for the file */
-    Child child;       /* that becomes the command, or has; with --no-fork the runner */
-    gboolean is_started;
-    gboolean has_ended; /* the command */
-    int status;         /* of the command */
-    gboolean is_alone;  /* the runner was told that processes stay which the command has left */
-    Offspring offspring;
-} Run;
-
-/* ---- the end of the command */
-
-/* Processes that the command has left still have the pipe. As with flock(1), the lock stays held,
- * and the runner ends. */
-static void
-stay_alone(Run *run)
-{
-    run->is_alone = TRUE;
-    if (run->holder.options.verbose)
-        complain(_("'%s' stays locked for processes that the command has left"), run->plan.label);
-    keeper_leave(&run->keeper, run->status);
-}
-
-/* Releases the lock if nothing needs it any more. */
-static void
-check_end(gpointer data)
-{
-    Run *run = data;
-
-    if (run->holder.phase != PHASE_HOLD || !run->has_ended)
-        return;
-    if (run->holder.lost && !run->plan.ignore_loss) {
-        if (offspring_has_ended(&run->offspring))
-            holder_end(&run->holder, run->status);
-    } else if (keeper_is_pipe_closed(&run->keeper)) {
-        if (run->fd >= 0)
-            close(run->fd);
-        holder_end(&run->holder, run->status);
-    } else if (!run->is_alone) {
-        stay_alone(run);
-    }
-}
-
-static gboolean
-on_pipe_closed(int fd, GIOCondition condition, gpointer data)
-{
-    check_end(data);
-    return G_SOURCE_REMOVE;
-}
-
-static void
-on_command_ended(Run *run, int status)
-{
-    run->has_ended = TRUE;
-    run->status = status;
-    check_end(run);
-}
-
-static void
-reap(Run *run)
-{
-    int status;
-
-    /* If it could not become the command, on_started() is called next. */
-    if (!run->is_started || run->child.fd >= 0)
-        return;
-    if (child_reap(run->child.pid, &status))
-        on_command_ended(run, status);
-    else
-        check_end(run);
-}
-
-/* ---- loss of the lock */
-
-/* Ends the hold before the command was started. */
-static void
-give_up(Run *run, int status)
-{
-    g_clear_pointer(&run->line, waiting_line_free);
-    holder_end(&run->holder, status);
-}
-
-static void
-on_lost(Holder *holder, const char *text)
-{
-    Run *run = (Run *)holder;
-
-    if (!run->is_started) {
-        complain("%s", text);
-        give_up(run, STATUS_LOST);
-    } else if (run->plan.ignore_loss) {
-        complain(_("%s; the command continues without it"), text);
-    } else {
-        offspring_end(&run->offspring);
-        complain(_("%s; terminating the command"), text);
-    }
-    check_end(run);
-}
-
-/* ---- the command */
-
-/* When nothing but the command has its end, the pipe is closed with it. */
-static void
-watch_pipe(Run *run)
-{
-    close(run->keeper.ends[1]);
-    g_unix_fd_add(run->keeper.ends[0], G_IO_HUP, on_pipe_closed, run);
-}
-
-static gboolean
-on_started(int fd, GIOCondition condition, gpointer data)
-{
-    Run *run = data;
-    int error = child_finish_start(&run->child);
-
-    if (error != 0) {
-        complain("'%s': %s", run->plan.command[0], g_strerror(error));
-        on_command_ended(run, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
-    }
-    reap(run);
-    return G_SOURCE_REMOVE;
-}
-
-static void
-report_tokens(Run *run)
-{
-    for (guint i = 0; i < run->plan.names->len; i++) {
-        WebLocksLock *lock = holder_get_lock(&run->holder, run->plan.names->pdata[i]);
-
-        run->keeper.report->tokens[i] = lock != NULL ? web_locks_lock_get_token(lock) : 0;
-    }
-}
-
-/* After a signal or a loss that the main loop handles next, the command is not started. The keeper
- * has left the process group before it looks for signals: one that comes later is one that the
- * command gets. */
-static void
-start_command(Run *run)
-{
-    if (run->holder.options.verbose)
-        complain(_("running '%s'"), run->plan.command[0]);
-    complain_flush();
-    report_tokens(run);
-    if (run->plan.no_fork) {
-        run->is_started = TRUE;
-        keeper_report_start(&run->keeper, 0);
-        watch_pipe(run);
-        return;
-    }
-    keeper_report_start(&run->keeper, run->child.pid);
-    if (signals_pending() || !holder_is_intact(&run->holder))
-        return;
-    run->is_started = TRUE;
-    child_start(&run->child);
-    g_unix_fd_add(run->child.fd, G_IO_IN | G_IO_HUP, on_started, run);
-    watch_pipe(run);
-}
-
-static gboolean
-on_runner_ended(int fd, GIOCondition condition, gpointer data)
-{
-    Run *run = data;
-
-    if (!run->is_started && run->holder.phase == PHASE_HOLD) {
-        give_up(run, STATUS_LOST);
-    } else if (!run->is_started) {
-        holder_end(&run->holder, STATUS_LOST);
-    } else if (run->plan.no_fork) {
-        run->offspring.root = 0; /* none: another process may get the pid */
-        on_command_ended(run, STATUS_OK);
-    } else if (!run->plan.ignore_loss && !run->has_ended) {
-        kill(run->child.pid, SIGTERM);
-        kill(run->child.pid, SIGCONT);
-    }
-    return G_SOURCE_REMOVE;
-}
-
-static void
-on_signal(Holder *holder, int number, gboolean from_terminal)
-{
-    Run *run = (Run *)holder;
-
-    if (number == SIGCHLD) {
-        reap(run);
-    } else if (!run->is_started) {
-        give_up(run, STATUS_SIGNALLED + number);
-    } else if (run->has_ended) {
-        offspring_signal(&run->offspring, number);
-    } else if (!from_terminal || number == SIGHUP) {
-        /* A signal from the terminal went to the whole process group, so the command has received
-         * it already; forwarding it would deliver it twice. */
-        kill(run->child.pid, number);
-    }
-}
-
-/* ---- the lock of the file */
-
-static void
-end_in_conflict(Run *run)
-{
-    if (run->holder.options.verbose)
-        complain(_("could not lock '%s' in %.6f s"), run->file,
-                 (double)(g_get_monotonic_time() - run->holder.began_us) / G_USEC_PER_SEC);
-    holder_end(&run->holder, run->holder.options.conflict_status);
-}
-
-static void
-on_file_locked(Run *run, int error)
-{
-    g_clear_pointer(&run->line, waiting_line_free);
-    if (error == 0) {
-        start_command(run);
-        return;
-    }
-    complain("'%s': %s", run->file, file_lock_describe(error));
-    holder_end(&run->holder, STATUS_SYSTEM);
-}
-
-static void
-on_file_waited(GObject *source, GAsyncResult *result, gpointer data)
-{
-    Run *run = data;
-
-    if (run->holder.phase == PHASE_HOLD)
-        on_file_locked(run, file_lock_wait_finish(result));
-}
-
-static gboolean
-on_file_timeout(gpointer data)
-{
-    Run *run = data;
-
-    if (run->holder.phase == PHASE_HOLD && !run->is_started) {
-        g_clear_pointer(&run->line, waiting_line_free);
-        end_in_conflict(run);
-    }
-    return G_SOURCE_REMOVE;
-}
-
-/* The time-out is for both locks together. */
-static void
-lock_file(Run *run)
-{
-    const HolderOptions *options = &run->holder.options;
-    int error = file_lock_try(run->fd, options->shared);
-    double rest_ms =
-        options->wait * 1000 - (double)(g_get_monotonic_time() - run->holder.began_us) / 1000;
-
-    if (error != EWOULDBLOCK) {
-        on_file_locked(run, error);
-        return;
-    }
-    if (options->nonblock) {
-        end_in_conflict(run);
-        return;
-    }
-    if (options->wait >= 0 && rest_ms <= (double)G_MAXUINT32)
-        g_timeout_add((guint)ceil(MAX(rest_ms, 0)), on_file_timeout, run);
-    run->line = waiting_line_new(NULL, run->file, options->verbose);
-    file_lock_wait_async(run->fd, options->shared, on_file_waited, run);
-}
-
-static void
-on_granted(Holder *holder)
-{
-    Run *run = (Run *)holder;
-
-    if (run->fd >= 0)
-        lock_file(run);
-    else
-        start_command(run);
-}
-
-/* ---- the command line */
+/* ---- what others see of it */
 
 /* Replaces Unicode noncharacters such as U+FFFF, which D-Bus strings cannot contain, by question
  * marks: one for each of their three or four bytes. */
@@ -347,7 +52,7 @@ shorten(const char *bytes, gsize max)
 static char *
 make_why(Run *run)
 {
-    const char *why = run->holder.options.why;
+    const char *why = run->options.why;
     g_autofree char *line =
         run->shell_line != NULL ? g_strdup(run->shell_line) : g_strjoinv(" ", run->plan.command);
     g_autofree char *with_file = NULL;
@@ -383,7 +88,8 @@ make_command(const Run *run)
 {
     g_autofree char *name = make_name(run), *text = shorten(name, NAME_BYTES_MAX);
 
-    return g_strdup_printf("%s (pid %d)", text, run->child.pid);
+    return g_strdup_printf("%s (pid %d)", text,
+                           run->plan.no_fork ? run->keeper.runner : run->child.pid);
 }
 
 /* Parses one of two words. `into` is set if it is `word`, and not if it is `other`. */
@@ -443,7 +149,6 @@ add_name(Run *run, const char *name, gboolean first, GError **error)
 {
     if (!option_text(name, &name, error))
         return FALSE;
-    holder_add_name(&run->holder, name);
     if (!g_ptr_array_find_with_equal_func(run->plan.names, name, g_str_equal, NULL))
         g_ptr_array_insert(run->plan.names, first ? 0 : -1, (char *)name);
     return TRUE;
@@ -541,59 +246,44 @@ make_label(GPtrArray *names)
     return g_string_free(label, FALSE);
 }
 
-/* What has to be done before this process has other threads. Returns the exit status. */
-static int
-prepare(Run *run)
-{
-    int error;
+/* ---- the keeper */
 
-    if (run->file != NULL && (run->fd = file_lock_open(run->file)) < 0) {
-        complain("'%s': %s", run->file, g_strerror(errno));
-        return STATUS_NO_FILE;
-    }
-    if (run->plan.no_fork) {
-        run->child.pid = run->offspring.root = run->keeper.runner;
-        return STATUS_OK;
-    }
-    error = child_fork(&run->child, &run->plan, &run->keeper);
-    if (error == 0)
-        return STATUS_OK;
-    complain("'%s': %s", run->plan.command[0], g_strerror(error));
-    return STATUS_SYSTEM;
-}
-
+/* The module, with all that it needs, is loaded last: what is copied by a fork() before is little.
+ * Returns the exit status. */
 static int
 run_as_keeper(Run *run)
 {
     g_autofree char *what = NULL;
-    int status;
+    g_autoptr(GError) error = NULL;
+    int (*function)(Run *);
+    int number = 0, status;
 
-    run->offspring = (Offspring){getpid(), run->plan.grace, check_end, run, 0};
-    g_unix_fd_add(run->keeper.runner_fd, G_IO_IN, on_runner_ended, run);
-    status = prepare(run);
-    if (status == STATUS_OK) {
+    if (!run->plan.no_fork && (number = child_fork(&run->child, &run->plan, &run->keeper)) != 0) {
+        complain("'%s': %s", run->plan.command[0], g_strerror(number));
+        status = STATUS_SYSTEM;
+    } else {
         what = make_command(run);
-        run->holder.options.command = what;
-        status = holder_main(&run->holder);
+        run->options.command = what;
+        function = module_find("keeper_main", &error);
+        if (function != NULL)
+            return function(run);
+        complain("%s", error->message);
+        status = STATUS_SOFTWARE;
+        if (!run->plan.no_fork)
+            child_cancel(&run->child);
     }
-    offspring_clear(&run->offspring);
-    if (!run->is_started && !run->plan.no_fork && run->child.pid != 0)
-        child_cancel(&run->child);
-    if (!run->is_alone)
-        keeper_leave(&run->keeper, status);
+    keeper_leave(&run->keeper, status);
     return status;
 }
 
 int
 command_run(const Command *command, int argc, char **argv)
 {
-    static const HolderEvents events = {on_granted, on_lost, on_signal};
-    g_autoptr(GPtrArray) names = g_ptr_array_new(), sorted = g_ptr_array_new();
-    Run run = {.holder = {.options = HOLDER_OPTIONS_DEFAULT, .events = &events, .names = sorted},
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    Run run = {.options = HOLDER_OPTIONS_DEFAULT,
                .plan = {.grace = 5, .names = names},
-               .fd = -1,
                .child = CHILD_NONE};
-    HolderOptions *options = &run.holder.options;
+    HolderOptions *options = &run.options;
     const Option own[] = {
         {"and", 0, "NAME", N_("Also hold the lock of this name"), option_and, &run},
         {"command", 'c', "LINE", N_("Run this line of the shell $SHELL"), option_bytes,

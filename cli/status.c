@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <weblocks/weblocks.h>
 
 #include "cli/text.h"
 
@@ -91,26 +90,6 @@ complain(const char *format, ...)
     n_unwritten++;
     g_mutex_unlock(&mutex);
     g_thread_pool_push(writer, g_steal_pointer(&line), NULL);
-}
-
-static Status
-status_of_error(const GError *error)
-{
-    if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT) ||
-        g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED))
-        return STATUS_USAGE;
-    if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_SECURITY))
-        return STATUS_FORBIDDEN;
-    if (error->domain == WEB_LOCKS_ERROR)
-        return STATUS_UNAVAILABLE;
-    return STATUS_SOFTWARE;
-}
-
-Status
-complain_of(const GError *error)
-{
-    complain("%s", error->message);
-    return status_of_error(error);
 }
 
 gboolean

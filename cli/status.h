@@ -38,9 +38,6 @@ void complain_in_thread(void);
  * before another one writes to standard error. */
 void complain_flush(void);
 
-/* Prints the error's message. Returns the exit status for it. */
-Status complain_of(const GError *error);
-
 /* Flushes standard output. If writing fails, prints an error and sets *status to STATUS_OUTPUT if
  * it was STATUS_OK, except for EPIPE: a reader may close the pipe early. Returns FALSE if further
  * output would fail too. */

@@ -11,7 +11,7 @@
 #include "cli/commands.h"
 #include "cli/lock-output.h"
 #include "cli/status.h"
-#include "cli/target.h"
+#include "cli/target-bus.h"
 
 /* Steals the lock and releases it. If another client steals it in between, the lock is broken all
  * the same, so this is not an error. */

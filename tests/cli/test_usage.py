@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 from buses import environment
@@ -19,6 +20,27 @@ COMMANDS = ('run', 'hold', 'list', 'watch', 'break', 'steal', 'cluster', 'help')
 def data_file(name):
     with open(os.path.join(environment('WEBLOCKS_DATA_DIR'), name), encoding='utf-8') as file:
         return file.read()
+
+
+class Module(CliTestCase):
+    """A module that can't be loaded: a message and status 70."""
+
+    def test_what_is_no_module(self):
+        folder = tempfile.mkdtemp(prefix='weblocks-module-')
+        self.addCleanup(shutil.rmtree, folder)
+        program = shutil.copy(environment('WEBLOCKS_CLI'), folder)
+        with open(os.path.join(folder, 'weblocks-commands.so'), 'w', encoding='ascii') as file:
+            file.write('this is none')
+        mark = os.path.join(folder, 'mark')
+        for line in (('list',), ('hold', 'x'), ('run', 'x', 'touch', mark), ('run', '-F', 'x', 'touch', mark)):
+            done = subprocess.run([program, *line], env=self.env(), capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout), (70, ''), (line, done.stderr))
+            self.assertRegex(done.stderr, r'^weblocks: .*weblocks-commands\.so.*\n$')
+        self.assertFalse(os.path.exists(mark))
+        done = subprocess.run([program, 'run', '--group', 'root', 'x', 'true'], env=self.env(), capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, 64, done.stderr)
+        self.assertIn('weblocks-commands.so', done.stderr)
 
 
 class UsageErrors(CliTestCase):

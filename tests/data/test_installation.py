@@ -151,6 +151,7 @@ class Files(unittest.TestCase):
             'lib/sysusers.d/weblocks.conf',
             'share/man/man8/weblocksd.8',
             'bin/weblocks',
+            os.path.join(STAGED.options['libdir'], 'weblocks/weblocks-commands.so'),
             'share/man/man1/weblocks.1',
             'share/locale/de/LC_MESSAGES/weblocks.mo',
             'share/bash-completion/completions/weblocks',
