@@ -230,18 +230,17 @@ connect_async(GAsyncInitable *initable,
               GAsyncReadyCallback callback,
               gpointer user_data)
 {
-    GTask *task = g_task_new(initable, cancellable, callback, user_data);
+    AsyncResult *result =
+        async_result_new(initable, connect_async, cancellable, callback, user_data);
 
-    g_task_set_source_tag(task, connect_async);
-    connection_connect(WEB_LOCKS_AGENT(initable)->connection, caller_of_task(task));
+    connection_connect(WEB_LOCKS_AGENT(initable)->connection, caller_of_result(result));
 }
 
 static gboolean
 connect_finish(GAsyncInitable *initable, GAsyncResult *result, GError **error)
 {
-    g_return_val_if_fail(g_task_is_valid(result, initable), FALSE);
-    g_return_val_if_fail(g_async_result_is_tagged(result, connect_async), FALSE);
-    return g_task_propagate_pointer(G_TASK(result), error) != NULL;
+    g_return_val_if_fail(async_result_is_valid(result, initable, connect_async), FALSE);
+    return async_result_take(result, error) != NULL;
 }
 
 static void

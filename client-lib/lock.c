@@ -272,21 +272,17 @@ web_locks_lock_release_async(WebLocksLock *self,
                              GAsyncReadyCallback callback,
                              gpointer user_data)
 {
-    g_autoptr(GTask) task = NULL;
+    AsyncResult *result;
     GError *error = NULL;
 
     g_return_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL);
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
-    task = g_task_new(self, cancellable, callback, user_data);
-    g_task_set_source_tag(task, web_locks_lock_release_async);
     /* The release can't be cancelled: the result is the service's answer. */
-    g_task_set_check_cancellable(task, FALSE);
-    if (!check_call(self, cancellable, &error)) {
-        g_task_return_error(task, error);
-        return;
-    }
-    if (request_release(self->request, caller_of_task(g_steal_pointer(&task))))
+    result = async_result_new(self, web_locks_lock_release_async, NULL, callback, user_data);
+    if (!check_call(self, cancellable, &error))
+        async_result_fail(result, error);
+    else if (request_release(self->request, caller_of_result(result)))
         notify_held(self);
 }
 
@@ -311,9 +307,8 @@ web_locks_lock_release_async(WebLocksLock *self,
 gboolean
 web_locks_lock_release_finish(WebLocksLock *self, GAsyncResult *result, GError **error)
 {
-    g_return_val_if_fail(g_task_is_valid(result, self), FALSE);
-    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_lock_release_async), FALSE);
-    return g_task_propagate_pointer(G_TASK(result), error) != NULL;
+    g_return_val_if_fail(async_result_is_valid(result, self, web_locks_lock_release_async), FALSE);
+    return async_result_take(result, error) != NULL;
 }
 
 /**
@@ -368,19 +363,17 @@ web_locks_lock_downgrade_async(WebLocksLock *self,
                                GAsyncReadyCallback callback,
                                gpointer user_data)
 {
-    g_autoptr(GTask) task = NULL;
+    AsyncResult *result;
     GError *error = NULL;
 
     g_return_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL);
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
-    task = g_task_new(self, cancellable, callback, user_data);
-    g_task_set_source_tag(task, web_locks_lock_downgrade_async);
-    g_task_set_check_cancellable(task, FALSE); /* as for a release */
+    result = async_result_new(self, web_locks_lock_downgrade_async, NULL, callback, user_data);
     if (check_call(self, cancellable, &error))
-        request_downgrade(self->request, caller_of_task(g_steal_pointer(&task)));
+        request_downgrade(self->request, caller_of_result(result));
     else
-        g_task_return_error(task, error);
+        async_result_fail(result, error);
 }
 
 /**
@@ -403,9 +396,9 @@ web_locks_lock_downgrade_async(WebLocksLock *self,
 gboolean
 web_locks_lock_downgrade_finish(WebLocksLock *self, GAsyncResult *result, GError **error)
 {
-    g_return_val_if_fail(g_task_is_valid(result, self), FALSE);
-    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_lock_downgrade_async), FALSE);
-    return g_task_propagate_pointer(G_TASK(result), error) != NULL;
+    g_return_val_if_fail(async_result_is_valid(result, self, web_locks_lock_downgrade_async),
+                         FALSE);
+    return async_result_take(result, error) != NULL;
 }
 
 /**

@@ -94,7 +94,7 @@ web_locks_manager_request_async(WebLocksManager *self,
                                 GAsyncReadyCallback callback,
                                 gpointer user_data)
 {
-    g_autoptr(GTask) task = NULL;
+    AsyncResult *result;
     g_auto(RequestOptions) values = {0};
     GError *error = NULL;
 
@@ -103,18 +103,15 @@ web_locks_manager_request_async(WebLocksManager *self,
     g_return_if_fail(options == NULL || WEB_LOCKS_IS_OPTIONS(options));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
-    task = g_task_new(self, cancellable, callback, user_data);
-    g_task_set_source_tag(task, web_locks_manager_request_async);
-    /* The cancellable is checked here instead of by GTask: after name and options, as in the
-     * standard, and never after the lock was handed over. */
-    g_task_set_check_cancellable(task, FALSE);
+    result =
+        async_result_new(self, web_locks_manager_request_async, cancellable, callback, user_data);
     request_options_init(&values, options);
-    if (!web_locks_manager_check_request(self, name, &values, &error)) {
-        g_task_return_error(task, error);
-        return;
-    }
-    web_locks_manager_start_request(self, name, &values, &web_locks_lock_funcs,
-                                    caller_of_task(g_steal_pointer(&task)));
+    /* The cancellable is checked after name and options, as in the standard. */
+    if (web_locks_manager_check_request(self, name, &values, &error))
+        web_locks_manager_start_request(self, name, &values, &web_locks_lock_funcs,
+                                        caller_of_result(result));
+    else
+        async_result_fail(result, error);
 }
 
 /**
@@ -152,9 +149,9 @@ web_locks_manager_request_async(WebLocksManager *self,
 WebLocksLock *
 web_locks_manager_request_finish(WebLocksManager *self, GAsyncResult *result, GError **error)
 {
-    g_return_val_if_fail(g_task_is_valid(result, self), NULL);
-    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_manager_request_async), NULL);
-    return g_task_propagate_pointer(G_TASK(result), error);
+    g_return_val_if_fail(async_result_is_valid(result, self, web_locks_manager_request_async),
+                         NULL);
+    return async_result_take(result, error);
 }
 
 /**

@@ -142,6 +142,18 @@ return_to_task(Completion *self, const Result *result)
 }
 
 static void
+return_to_result(Completion *self, const Result *result)
+{
+    AsyncResult *receiver = g_steal_pointer(&self->result);
+
+    async_result_set(receiver, result->pointer, result->pointer_free, result->error,
+                     self->cancel != NULL);
+    stop_listening(self);
+    session_deliver(self->session, async_result_get_context(receiver), async_result_run, receiver,
+                    g_object_unref);
+}
+
+static void
 return_to_thread(Completion *self, const Result *result)
 {
     SyncCall *sync = g_steal_pointer(&self->sync);
@@ -156,7 +168,9 @@ return_to_thread(Completion *self, const Result *result)
 static void
 return_result(Completion *self, Result result)
 {
-    if (self->task != NULL) {
+    if (self->result != NULL) {
+        return_to_result(self, &result);
+    } else if (self->task != NULL) {
         return_to_task(self, &result);
     } else if (self->sync != NULL) {
         return_to_thread(self, &result);
@@ -181,6 +195,13 @@ completion_return_error(Completion *self, GError *error)
 /* ---- callers */
 
 Caller
+caller_of_result(AsyncResult *take_result)
+{
+    return (Caller){.result = take_result,
+                    .cancellable = async_result_get_cancellable(take_result)};
+}
+
+Caller
 caller_of_task(GTask *take_task)
 {
     return (Caller){.task = take_task, .cancellable = g_task_get_cancellable(take_task)};
@@ -195,7 +216,8 @@ caller_of_sync(SyncCall *sync, GCancellable *cancellable)
 void
 completion_init(Completion *self, Session *session, Caller caller)
 {
-    *self = (Completion){.session = session, .task = caller.task, .sync = caller.sync};
+    *self = (Completion){
+        .session = session, .result = caller.result, .task = caller.task, .sync = caller.sync};
     if (caller.sync != NULL)
         *caller.sync = (SyncCall){.session = session, .completion = self};
 }

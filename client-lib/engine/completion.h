@@ -1,14 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The completion of an operation, for a GTask or for a waiting thread.
+/* The completion of an operation, for an AsyncResult, a GTask, or a waiting thread.
  *
  * An operation is completed exactly once, by its result or by its GCancellable; the latter happens
- * within g_cancellable_cancel(). A GTask returns in its own main context. All functions are called
- * with the session lock held, except where noted. */
+ * within g_cancellable_cancel(). The first two return in their own main context. All functions are
+ * called with the session lock held, except where noted. */
 
 #pragma once
 
+#include "client-lib/engine/async-result.h"
 #include "client-lib/engine/session.h"
 
 typedef struct Completion Completion;
@@ -38,14 +39,16 @@ gboolean sync_call_wait_once(SyncCall *self);
  * session lock. */
 void sync_call_abandon(SyncCall *self);
 
-/* The receiver of a result: exactly one of `task`, of which the operation takes the reference, and
- * `sync` is set. */
+/* The receiver of a result: exactly one of `result` and `task`, of which the operation takes the
+ * reference, and `sync` is set. */
 typedef struct {
-    GTask *task;
+    AsyncResult *result;
+    GTask *task; /* of an operation that is part of another one */
     SyncCall *sync;
     GCancellable *cancellable; /* borrowed; may be NULL */
 } Caller;
 
+Caller caller_of_result(AsyncResult *take_result);
 Caller caller_of_task(GTask *take_task);
 Caller caller_of_sync(SyncCall *sync, GCancellable *cancellable);
 
@@ -54,6 +57,7 @@ typedef struct CancelWatch CancelWatch;
 /* To be embedded in an operation. Zero-initialized, it is already completed. */
 struct Completion {
     Session *session;
+    AsyncResult *result;
     GTask *task;
     SyncCall *sync;
     CancelWatch *cancel;
