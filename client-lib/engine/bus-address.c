@@ -7,12 +7,16 @@
 
 #include <errno.h>
 #include <glib/gi18n-lib.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "client-lib/engine/process.h"
+
+/* The default of libdbus and GLib. */
+#define SYSTEM_BUS_ADDRESS "unix:path=/var/run/dbus/system_bus_socket"
 
 typedef struct {
     struct sockaddr_un name;
@@ -71,17 +75,49 @@ get_runtime_address(void)
     return g_strconcat("unix:path=", value, NULL);
 }
 
-char *
-bus_address_find(GBusType bus_type, GError **error)
+/* Returns SESSION or SYSTEM, or NONE and an error. */
+static GBusType
+resolve_bus_type(GBusType bus_type, GError **error)
 {
     const char *starter = g_getenv("DBUS_STARTER_BUS_TYPE");
 
-    if (bus_type == G_BUS_TYPE_STARTER && g_strcmp0(starter, "session") == 0)
-        bus_type = G_BUS_TYPE_SESSION;
-    /* GLib would start a program if there is no such socket. */
-    if (bus_type == G_BUS_TYPE_SESSION && g_getenv("DBUS_SESSION_BUS_ADDRESS") == NULL)
-        return get_runtime_address();
-    return g_dbus_address_get_for_bus_sync(bus_type, NULL, error);
+    if (bus_type != G_BUS_TYPE_STARTER)
+        return bus_type;
+    if (g_strcmp0(starter, "session") == 0)
+        return G_BUS_TYPE_SESSION;
+    if (g_strcmp0(starter, "system") == 0)
+        return G_BUS_TYPE_SYSTEM;
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+                _("DBUS_STARTER_BUS_TYPE is '%s', and not 'session' or 'system'"),
+                starter != NULL ? starter : "");
+    return G_BUS_TYPE_NONE;
+}
+
+/* g_dbus_address_get_for_bus_sync() registers all types of GDBus, starts a thread, and a program if
+ * there is no session bus. As there, a process with the rights of another user doesn't follow its
+ * environment. */
+char *
+bus_address_find(GBusType bus_type, GError **error)
+{
+    const char *address;
+
+    switch (resolve_bus_type(bus_type, error)) {
+    case G_BUS_TYPE_SESSION:
+        if (g_getenv("DBUS_SESSION_BUS_ADDRESS") == NULL)
+            return get_runtime_address();
+        address = secure_getenv("DBUS_SESSION_BUS_ADDRESS");
+        if (address == NULL)
+            g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_PERMISSION_DENIED,
+                                _("this process has the rights of another user"));
+        return g_strdup(address);
+    case G_BUS_TYPE_SYSTEM:
+        address = secure_getenv("DBUS_SYSTEM_BUS_ADDRESS");
+        return g_strdup(address != NULL ? address : SYSTEM_BUS_ADDRESS);
+    case G_BUS_TYPE_STARTER:
+    case G_BUS_TYPE_NONE:
+    default:
+        return NULL;
+    }
 }
 
 /* As bus_address_connect(), to one address of the list. */
