@@ -117,6 +117,8 @@ bus_call(
     if (message->body != NULL)
         g_dbus_message_set_body(call, message->body);
     g_dbus_message_set_unix_fd_list(call, message->descriptors);
+    if (message->no_auto_start)
+        g_dbus_message_set_flags(call, G_DBUS_MESSAGE_FLAGS_NO_AUTO_START);
     return send_call(self, call, timeout_us, answered, data);
 }
 
@@ -449,6 +451,12 @@ gboolean
 bus_is_connected(const Bus *self)
 {
     return self->is_connected;
+}
+
+gboolean
+bus_is_opened(const Bus *self)
+{
+    return self->stream != NULL;
 }
 
 const char *

@@ -55,6 +55,9 @@ void bus_close(Bus *self, const GError *error);
 
 gboolean bus_is_connected(const Bus *self);
 
+/* Whether it is connected, or is being connected. */
+gboolean bus_is_opened(const Bus *self);
+
 /* Returns NULL until the bus is connected. */
 const char *bus_get_unique_name(const Bus *self);
 
@@ -75,10 +78,12 @@ typedef struct {
     const char *method;
     GVariant *body;           /* NULL: none */
     GUnixFDList *descriptors; /* that the body refers to; NULL: none */
+    gboolean no_auto_start;   /* BUS_ABSENT if the service is not running */
 } BusMessage;
 
-/* Calls a method of the lock service, which starts the service if it is not running. The Bus must
- * be connected. With a `timeout_us` of 0 the call does not time out. */
+/* Calls a method of the lock service, which starts the service if it is not running. bus_connect()
+ * must have been called; a call with descriptors requires that the Bus is connected. With a
+ * `timeout_us` of 0 the call does not time out. */
 BusCall *bus_call(
     Bus *self, const BusMessage *message, gint64 timeout_us, BusAnswered answered, gpointer data);
 

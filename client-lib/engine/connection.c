@@ -26,7 +26,6 @@ struct Connection {
     Bus *bus;
     LockTable *table;
     MethodCalls *method_calls;
-    gboolean is_prepared; /* open a socket as soon as the service's name has an owner */
 
     GQueue subscriptions; /* of SignalSubscription */
 
@@ -203,11 +202,10 @@ connection_connect(Connection *self, Caller caller)
     static const MethodCallKind kind = {NULL};
 
     session_enter(self->session);
-    self->is_prepared = TRUE;
-    if (is_open(self))
+    connection_call(self, &kind, NULL, caller);
+    if (session_is_of_this_process(self->session))
         recovery_prepare(lock_table_get_recovery(self->table));
     session_leave(self->session);
-    connection_call(self, &kind, NULL, caller);
 }
 
 void
@@ -265,14 +263,10 @@ static void
 on_bus_connected(gpointer data)
 {
     Connection *self = data;
-    Recovery *recovery = lock_table_get_recovery(self->table);
 
     if (self->client_id == NULL)
         g_atomic_pointer_set(&self->client_id, g_strdup(bus_get_unique_name(self->bus)));
     set_state(self, STATE_OPEN);
-    recovery_connected(recovery);
-    if (self->is_prepared)
-        recovery_prepare(recovery);
     method_calls_try(self->method_calls);
 }
 

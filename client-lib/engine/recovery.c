@@ -23,9 +23,8 @@
 
 typedef enum {
     STATE_CLOSED,
-    STATE_CONNECTING, /* to the bus */
-    STATE_OPENING,    /* waits for the reply to OpenSocket */
-    STATE_LISTING,    /* waits for LIVE */
+    STATE_OPENING, /* waits for the reply to OpenSocket, maybe until the bus is connected */
+    STATE_LISTING, /* waits for LIVE */
     STATE_OPEN,
     STATE_WAITING, /* waits for the next attempt */
 } State;
@@ -38,6 +37,7 @@ struct Recovery {
 
     State state;
     BusCall *call;
+    gboolean is_prepared; /* OpenSocket doesn't start the service */
     PacketSocket *socket;
     GArray *live;                     /* of PacketLiveEntry */
     PacketClosedReason closed_reason; /* 0: none */
@@ -163,19 +163,24 @@ on_opened(BusOutcome outcome, GDBusMessage *reply, const GError *error, gpointer
 
     self->call = NULL;
     self->state = STATE_CLOSED;
-    if (outcome == BUS_ANSWERED)
+    if (outcome == BUS_ANSWERED) {
         take_socket(self, reply);
-    else if (outcome != BUS_ENDED)
+    } else if (outcome == BUS_ABSENT && self->is_prepared) {
+        if (self->funcs->is_needed(self->data))
+            try_now(self);
+    } else if (outcome != BUS_ENDED) {
         take_failure(self, outcome, error);
+    }
 }
 
 static void
-open_socket(Recovery *self)
+open_socket(Recovery *self, gboolean is_prepared)
 {
     BusMessage message = {BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE, "OpenSocket"};
     GVariantBuilder options;
 
     set_state(self, STATE_OPENING);
+    self->is_prepared = message.no_auto_start = is_prepared;
     self->tried_us = g_get_monotonic_time();
     g_variant_builder_init(&options, G_VARIANT_TYPE_VARDICT);
     g_variant_builder_add(&options, "{sv}", BUS_OPTION_VERSION,
@@ -190,15 +195,11 @@ try_now(Recovery *self)
 {
     g_autoptr(GError) error = NULL;
 
-    if (bus_is_connected(self->bus)) {
-        open_socket(self);
-        return;
-    }
-    set_state(self, STATE_CONNECTING);
-    if (!bus_connect(self->bus, &error)) {
-        self->state = STATE_CLOSED;
+    set_state(self, STATE_CLOSED);
+    if (bus_connect(self->bus, &error))
+        open_socket(self, FALSE);
+    else
         self->funcs->failed(error, FALSE, self->data);
-    }
 }
 
 void
@@ -211,19 +212,10 @@ recovery_need(Recovery *self)
 void
 recovery_prepare(Recovery *self)
 {
-    if (self->state == STATE_CLOSED && bus_is_connected(self->bus) &&
-        bus_get_owner(self->bus) != NULL)
-        open_socket(self);
-}
+    const gboolean may_run = !bus_is_connected(self->bus) || bus_get_owner(self->bus) != NULL;
 
-void
-recovery_connected(Recovery *self)
-{
-    if (self->state != STATE_CONNECTING)
-        return;
-    self->state = STATE_CLOSED;
-    if (self->funcs->is_needed(self->data))
-        open_socket(self);
+    if (self->state == STATE_CLOSED && bus_is_opened(self->bus) && may_run)
+        open_socket(self, TRUE);
 }
 
 /* With a new owner, OpenSocket may succeed. Without an owner, the bus can start the next

@@ -48,7 +48,8 @@ void recovery_free(Recovery *self);
 /* A new call needs a socket: opens one if there is none, without waiting for the retry interval. */
 void recovery_need(Recovery *self);
 
-/* Opens a socket before it is needed, if the service is running. */
+/* Opens a socket before it is needed, if the service is running. bus_connect() may have been called
+ * just before. */
 void recovery_prepare(Recovery *self);
 
 /* Returns the socket if messages can be sent on it, otherwise NULL. */
@@ -60,8 +61,7 @@ guint64 recovery_count_sent(const Recovery *self);
 /* Reads and handles all messages on the socket, and its end. */
 void recovery_read(Recovery *self);
 
-/* Notifications from the bus: it is connected; the owner of the service's name has changed. */
-void recovery_connected(Recovery *self);
+/* Notification from the bus: the owner of the service's name has changed. */
 void recovery_owner_changed(Recovery *self);
 
 /* Closes the socket and stops retrying. It is not opened again before recovery_need(),
