@@ -102,5 +102,7 @@ command_hold(const Command *command, int argc, char **argv)
         /* poll() reports POLLERR when the reader of a pipe has closed it. */
         g_unix_fd_add(STDOUT_FILENO, G_IO_ERR | G_IO_HUP, on_output_closed, &hold);
     signals_take();
-    return holder_main(&hold.holder);
+    status = holder_main(&hold.holder);
+    holder_clear(&hold.holder);
+    return status;
 }

@@ -185,6 +185,12 @@ holder_end(Holder *self, int status)
         start_release(self, status);
 }
 
+gboolean
+holder_has_released(const Holder *self)
+{
+    return self->phase == PHASE_RELEASE && !self->lost && self->n_unanswered == 0;
+}
+
 /* ---- contact with the other hosts */
 
 static void
@@ -418,19 +424,18 @@ on_signal(int number, gboolean from_terminal, gpointer data)
         g_main_loop_quit(self->loop);
 }
 
-/* Drops all references without waiting for answers: disconnecting ends what is left. */
-static void
-clear(Holder *self)
+void
+holder_clear(Holder *self)
 {
     g_clear_pointer(&self->line, waiting_line_free);
-    for (guint i = 0; i < self->locks->len; i++)
+    for (guint i = 0; self->locks != NULL && i < self->locks->len; i++)
         g_signal_handlers_disconnect_by_data(self->locks->pdata[i], self);
-    g_ptr_array_unref(self->locks);
+    g_clear_pointer(&self->locks, g_ptr_array_unref);
     g_clear_object(&self->manager);
     g_clear_object(&self->agent);
     g_clear_object(&self->cancellable);
     g_clear_object(&self->bus);
-    g_main_loop_unref(self->loop);
+    g_clear_pointer(&self->loop, g_main_loop_unref);
 }
 
 int
@@ -449,6 +454,5 @@ holder_main(Holder *self)
     g_async_initable_init_async(G_ASYNC_INITABLE(self->agent), G_PRIORITY_DEFAULT,
                                 self->cancellable, on_connected, self);
     g_main_loop_run(self->loop);
-    clear(self);
     return self->status;
 }

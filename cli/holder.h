@@ -66,8 +66,14 @@ WebLocksLock *holder_get_lock(const Holder *self, const char *name);
 gboolean holder_is_intact(const Holder *self);
 
 /* Requests the locks and runs the main loop. signals_take() was called before. Returns the exit
- * status. */
+ * status; holder_clear() has to be called next. */
 int holder_main(Holder *self);
+
+/* After holder_main(): whether it has left nothing that ends only with the connection. */
+gboolean holder_has_released(const Holder *self);
+
+/* Drops all references without waiting for answers: disconnecting ends what is left. */
+void holder_clear(Holder *self);
 
 /* Ends the wait, or releases the locks; then holder_main() returns `status`, or STATUS_LOST if a
  * lock was lost. */

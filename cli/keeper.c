@@ -32,22 +32,33 @@ typedef struct {
     gboolean is_started; /* the command */
     gboolean has_ended;  /* the command */
     int status;          /* of the command */
-    gboolean is_alone;   /* the runner was told that processes stay which the command has left */
+    gboolean has_left;   /* the runner was told the exit status, and exits */
     Offspring offspring;
 } Kept;
 
 /* ---- the end of the command */
+
+/* Lets the runner exit, once. */
+static void
+leave(Kept *self, int status)
+{
+    if (self->has_left)
+        return;
+    self->has_left = TRUE;
+    keeper_leave(&self->run->keeper, status);
+}
 
 /* Processes that the command has left still have the pipe. As with flock(1), the lock stays held,
  * and the runner ends. */
 static void
 stay_alone(Kept *self)
 {
-    self->is_alone = TRUE;
+    if (self->has_left)
+        return;
     if (self->holder.options.verbose)
         complain(_("'%s' stays locked for processes that the command has left"),
                  self->run->plan.label);
-    keeper_leave(&self->run->keeper, self->status);
+    leave(self, self->status);
 }
 
 /* Releases the lock if nothing needs it any more. */
@@ -65,7 +76,7 @@ check_end(gpointer data)
         if (self->fd >= 0)
             close(self->fd);
         holder_end(&self->holder, self->status);
-    } else if (!self->is_alone) {
+    } else {
         stay_alone(self);
     }
 }
@@ -312,7 +323,7 @@ keeper_main(Run *run)
                  .run = run,
                  .fd = -1,
                  .offspring = {root, run->plan.grace, check_end, &self, 0}};
-    int status = STATUS_OK;
+    int status;
 
     for (guint i = 0; i < run->plan.names->len; i++)
         holder_add_name(&self.holder, run->plan.names->pdata[i]);
@@ -320,13 +331,16 @@ keeper_main(Run *run)
     if (run->file != NULL && (self.fd = file_lock_open(run->file)) < 0) {
         complain("'%s': %s", run->file, g_strerror(errno));
         status = STATUS_NO_FILE;
-    }
-    if (status == STATUS_OK)
+    } else {
         status = holder_main(&self.holder);
-    offspring_clear(&self.offspring);
+    }
     if (!self.is_started && !run->plan.no_fork)
         child_cancel(&run->child);
-    if (!self.is_alone)
-        keeper_leave(&run->keeper, status);
+    /* Nobody has to wait for the disconnection from the bus. */
+    if (holder_has_released(&self.holder))
+        leave(&self, status);
+    holder_clear(&self.holder);
+    offspring_clear(&self.offspring);
+    leave(&self, status);
     return status;
 }

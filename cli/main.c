@@ -118,11 +118,15 @@ hold_standard_streams(void)
 int
 main(int argc, char **argv)
 {
+    /* Those that are used. Each may be a file to open and map, and a mapping for a fork() to copy.
+     */
+    static const int categories[] = {LC_CTYPE, LC_MESSAGES, LC_NUMERIC};
     const Command *command;
     const char *word = argc > 1 ? argv[1] : NULL;
     Status status = STATUS_OK;
 
-    setlocale(LC_ALL, "");
+    for (guint i = 0; i < G_N_ELEMENTS(categories); i++)
+        setlocale(categories[i], "");
     bindtextdomain(GETTEXT_PACKAGE, WEBLOCKS_LOCALEDIR);
     bind_textdomain_codeset(GETTEXT_PACKAGE, "UTF-8");
     textdomain(GETTEXT_PACKAGE);
