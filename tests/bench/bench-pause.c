@@ -20,21 +20,6 @@
 #define PAIRS_AFTER  50
 #define RETRY_US     500
 
-static pid_t
-get_service_pid(GDBusConnection *connection)
-{
-    g_autoptr(GError) error = NULL;
-    g_autoptr(GVariant) reply = g_dbus_connection_call_sync(
-        connection, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus",
-        "GetConnectionUnixProcessID", g_variant_new("(s)", "org.w3.WebLocks"), NULL,
-        G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
-    guint32 pid;
-
-    bench_check_error(error, "the service's pid");
-    g_variant_get(reply, "(u)", &pid);
-    return (pid_t)pid;
-}
-
 /* If the bus can't start the service, a request without one is refused immediately. */
 static WebLocksLock *
 request(WebLocksManager *manager)
@@ -73,23 +58,17 @@ main(int argc, char **argv)
     g_autoptr(WebLocksAgent) agent = NULL;
     g_autoptr(WebLocksManager) manager = NULL;
     g_autoptr(WebLocksLock) held = NULL;
-    g_autoptr(GError) error = NULL;
     char line[16];
 
     if (argc != 2)
         bench_die("usage", "bench-pause ADDRESS");
-    connection =
-        g_dbus_connection_new_for_address_sync(argv[1],
-                                               G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT |
-                                                   G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION,
-                                               NULL, NULL, &error);
-    bench_check_error(error, "the bus");
+    connection = bench_connect(argv[1]);
     agent = bench_agent_new(argv[1]);
     manager = bench_manager_new(agent, "bench");
     held = bench_request(manager, "held");
     while (fgets(line, sizeof line, stdin) != NULL) {
         run_pairs(manager, PAIRS_BEFORE);
-        bench_check_errno(kill(get_service_pid(connection), SIGKILL) == 0, "kill");
+        bench_check_errno(kill(bench_get_service_pid(connection), SIGKILL) == 0, "kill");
         bench_print("pause", run_pairs(manager, PAIRS_AFTER));
         fflush(stdout);
         if (!web_locks_lock_get_held(held))

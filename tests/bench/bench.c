@@ -268,6 +268,37 @@ bench_join(pid_t pid)
 
 /* ---- the library */
 
+GDBusConnection *
+bench_connect(const char *address)
+{
+    g_autoptr(GError) error = NULL;
+    GDBusConnection *connection =
+        g_dbus_connection_new_for_address_sync(address,
+                                               G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT |
+                                                   G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION,
+                                               NULL, NULL, &error);
+
+    bench_check_error(error, "the bus");
+    return connection;
+}
+
+pid_t
+bench_get_service_pid(GDBusConnection *connection)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GVariant) reply = g_dbus_connection_call_sync(
+        connection, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus",
+        "GetConnectionUnixProcessID", g_variant_new("(s)", "org.w3.WebLocks"), NULL,
+        G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
+    guint32 pid = 0;
+
+    if (g_error_matches(error, G_DBUS_ERROR, G_DBUS_ERROR_NAME_HAS_NO_OWNER))
+        return 0;
+    bench_check_error(error, "the service's pid");
+    g_variant_get(reply, "(u)", &pid);
+    return (pid_t)pid;
+}
+
 WebLocksAgent *
 bench_agent_new(const char *address)
 {

@@ -59,6 +59,11 @@ void bench_kill(pid_t pid);
 /* Waits for a child, which must exit successfully. */
 void bench_join(pid_t pid);
 
+/* A connection without the library. */
+GDBusConnection *bench_connect(const char *address);
+/* The process that owns the service's name; 0: there is none. */
+pid_t bench_get_service_pid(GDBusConnection *connection);
+
 /* A connected agent on the bus at that address. */
 WebLocksAgent *bench_agent_new(const char *address);
 WebLocksManager *bench_manager_new(WebLocksAgent *agent, const char *bucket);

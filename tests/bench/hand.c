@@ -47,16 +47,34 @@ await_answer(Hand *hand, const char *what)
     return answer;
 }
 
-guint64
-hand_request(Hand *hand, const char *name)
+static guint64
+request(Hand *hand, const char *name, PacketState expected)
 {
     const guint64 key = ++hand->key;
 
     packet_write_request(hand->client->out, raw_client_next_serial(hand->client), key, 0,
                          LOCK_MODE_EXCLUSIVE, 0, 0, BUCKET, name, NULL, NULL);
-    if (await_answer(hand, "REQUEST")->state != PACKET_STATE_HELD)
-        bench_die("REQUEST", "it is not held");
+    if (await_answer(hand, "REQUEST")->state != expected)
+        bench_die("REQUEST", "a state that was not expected");
     return key;
+}
+
+guint64
+hand_request(Hand *hand, const char *name)
+{
+    return request(hand, name, PACKET_STATE_HELD);
+}
+
+guint64
+hand_queue(Hand *hand, const char *name)
+{
+    return request(hand, name, PACKET_STATE_WAITS);
+}
+
+void
+hand_await_grant(Hand *hand)
+{
+    raw_client_expect(hand->client, PACKET_GRANTED);
 }
 
 void

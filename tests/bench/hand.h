@@ -21,3 +21,7 @@ void hand_free(Hand *hand);
 /* Returns the key of a lock that nobody else has. */
 guint64 hand_request(Hand *hand, const char *name);
 void hand_release(Hand *hand, guint64 key);
+
+/* The same for a lock that somebody else has: returns when the request waits. */
+guint64 hand_queue(Hand *hand, const char *name);
+void hand_await_grant(Hand *hand);

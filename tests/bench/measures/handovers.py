@@ -15,6 +15,10 @@ def weblocks(kind):
     return f'lock, on {kind}'
 
 
+def by_hand(kind):
+    return f'lock by hand, bare packets, on {kind}'
+
+
 def name(kind):
     return f'NameAcquired on {kind}, client bare socket'
 
@@ -24,13 +28,14 @@ def declare(settings):
                   'From the release until the callback of the process that sleeps until then; '
                   'two processes in strict alternation. '
                   'For a name: from ReleaseName until the process that is queued for it has '
-                  'read NameAcquired. For a socketpair: a byte. The ratio is that of a lock, on the '
-                  'same bus, to the row.',
+                  'read NameAcquired. For a socketpair: a byte. By hand means without the library. The '
+                  'ratio is that of a lock, on the same bus, to the row.',
                   'us', 'WebLocks / it')
     for kind in settings.kinds:
         table.row(weblocks(kind))
     for kind in settings.kinds:
-        table.row(name(kind), (weblocks(kind), 'self'))
+        for row in (by_hand(kind), name(kind)):
+            table.row(row, (weblocks(kind), 'self'))
     table.row(WAKE_UP, (weblocks(settings.best_kind), 'self'))
     return table
 
@@ -44,5 +49,6 @@ def measure(settings, table):
                 scene = stack.enter_context(Scene(settings, kind))
                 ways += [steady_of(row, settings, program, scene.address, count)
                          for row, program in ((weblocks(kind), 'lock-handover'),
+                                              (by_hand(kind), 'hand-handover'),
                                               (name(kind), 'name-handover'))]
             measure_in_turns(settings, table, which, ways, settings.repetitions)
