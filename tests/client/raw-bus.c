@@ -26,6 +26,7 @@ struct RawBus {
     char *address;
     guint32 serial;
     GByteArray *in;
+    GDBusMessageFlags flags; /* of the last message */
 };
 
 /* ---- receiving */
@@ -113,8 +114,15 @@ raw_bus_receive(RawBus *self)
         g_dbus_message_new_from_blob(self->in->data, size, G_DBUS_CAPABILITY_FLAGS_NONE, &error);
     g_assert_no_error(error);
     g_byte_array_remove_range(self->in, 0, (guint)size);
+    self->flags = g_dbus_message_get_flags(message);
     return g_dbus_message_get_reply_serial(message) != 0 ? g_dbus_message_get_reply_serial(message)
                                                          : g_dbus_message_get_serial(message);
+}
+
+GDBusMessageFlags
+raw_bus_get_flags(const RawBus *self)
+{
+    return self->flags;
 }
 
 /* ---- sending */

@@ -31,6 +31,9 @@ int raw_bus_get_fd(const RawBus *self);
 /* Waits for the next message of the client. Returns its serial, or of a reply that of the call. */
 guint32 raw_bus_receive(RawBus *self);
 
+/* The flags of the message that was received last. */
+GDBusMessageFlags raw_bus_get_flags(const RawBus *self);
+
 /* Whether raw_bus_receive() would return immediately. */
 gboolean raw_bus_has_message(RawBus *self);
 

@@ -113,6 +113,51 @@ grant(MockSocket *socket)
     mock_socket_send(socket, packet);
 }
 
+/* ---- OpenSocket before it is needed */
+
+/* Sends an error of the bus. */
+static void
+send_no_owner(Subject *subject, guint32 reply_serial)
+{
+    g_autoptr(GDBusMessage) reply = g_dbus_message_new();
+    g_autofree guint8 *bytes = NULL;
+    gsize size;
+
+    g_dbus_message_set_message_type(reply, G_DBUS_MESSAGE_TYPE_ERROR);
+    g_dbus_message_set_error_name(reply, BUS_ERROR_NAME_HAS_NO_OWNER);
+    g_dbus_message_set_sender(reply, BUS_DRIVER_NAME);
+    g_dbus_message_set_reply_serial(reply, reply_serial);
+    bytes = raw_bus_write(subject->bus, reply, &size);
+    g_assert_true(raw_bus_send(subject->bus, bytes, size, NULL, 0));
+}
+
+/* Connecting does not start a service. A request that is made until the bus has answered so does.
+ */
+static void
+test_socket_before_need(void)
+{
+    g_auto(Subject) subject = {0};
+    g_auto(Answer) requested = {0};
+    g_autoptr(WebLocksLock) lock = NULL;
+    MockSocket *socket;
+    guint32 serial;
+
+    subject_init(&subject);
+    serial = raw_bus_receive(subject.bus);
+    g_assert_true(raw_bus_get_flags(subject.bus) & G_DBUS_MESSAGE_FLAGS_NO_AUTO_START);
+    answer_ask(&requested, subject.manager, "a");
+    test_iterate();
+    g_assert_false(raw_bus_has_message(subject.bus));
+    send_no_owner(&subject, serial);
+    socket = open_socket(&subject);
+    g_assert_false(raw_bus_get_flags(subject.bus) & G_DBUS_MESSAGE_FLAGS_NO_AUTO_START);
+    send_live(socket, NULL, 0, FALSE);
+    grant(socket);
+    lock = answer_expect_lock(&requested);
+    g_clear_object(&lock);
+    mock_socket_free(socket);
+}
+
 /* ---- live requests */
 
 #define ENTRIES_MAX (1U << 20)
@@ -499,6 +544,7 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/limits/socket-before-need", test_socket_before_need);
     g_test_add_func("/limits/endless-list", test_endless_list);
     g_test_add_func("/limits/unclaimed-fds", test_unclaimed_fds);
     g_test_add_func("/limits/unclaimed-fds-of-parts", test_unclaimed_fds_of_parts);
