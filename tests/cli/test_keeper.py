@@ -55,6 +55,28 @@ class KeeperTestCase(CliTestCase):
         return pid
 
 
+class Weight(KeeperTestCase):
+    """What makes the start of a command slow is only where it is needed."""
+
+    def test_only_the_keeper_has_the_library(self):
+        job = self.running(self.name)
+        has_library = {}
+        for process, pid in ('runner', job.pid), ('keeper', job.keeper()):
+            with open(f'/proc/{pid}/maps', encoding='utf-8') as file:
+                has_library[process] = 'libgio' in file.read()
+        self.assertEqual(has_library, {'runner': False, 'keeper': True})
+
+    def test_no_thread_of_glib(self):
+        job = self.running(self.name)
+        tasks = f'/proc/{job.keeper()}/task'
+        names = []
+        for task in os.listdir(tasks):
+            with open(os.path.join(tasks, task, 'comm'), encoding='utf-8') as file:
+                names.append(file.read().strip())
+        self.assertIn('weblocks', names)
+        self.assertNotIn('gmain', names)
+
+
 class RunnerKilled(KeeperTestCase):
     def check_held_until_the_end(self, job, kill_it):
         """The lock is granted to the next one when the command has ended, not before."""
