@@ -51,13 +51,15 @@ function call(object, method, ...args) {
 
 class PlatformLock {
     #lock;
-    #lostId = 0;
+    #lostId;
     #wantedId = 0;
     #loss = null;
     #callback = null;
 
+    // In the callback of the request: a loss is reported by a later one.
     constructor(lock) {
         this.#lock = lock;
+        this.#lostId = lock.connect('lost', (_lock, error) => this.#lose(exceptionFor(error)));
     }
 
     get token() {
@@ -69,47 +71,31 @@ class PlatformLock {
     }
 
     onWanted(callback) {
-        this.#wantedId = this.#lock.connect('notify::wanted', () => callback());
+        this.#wantedId = this.#lock.connect('notify::wanted', callback);
+    }
+
+    #lose(exception) {
+        this.#loss = exception;
+        this.#callback?.(exception);
     }
 
     onLost(callback) {
-        const isFirst = this.#callback === null;
         this.#callback = callback;
-        if (isFirst)
-            this.#watch();
-        else if (this.#loss !== null)
+        if (this.#loss !== null)
             callback(this.#loss);
-    }
-
-    #watch() {
-        const lose = exception => {
-            this.#loss = exception;
-            this.#callback(exception);
-        };
-        this.#lostId = this.#lock.connect('lost', (_lock, error) => lose(exceptionFor(error)));
-        // The lock may have been lost before this handler was connected.
-        const loss = this.#getLoss();
-        if (loss !== null)
-            lose(loss);
     }
 
     downgrade() {
         return call(this.#lock, 'downgrade', null);
     }
 
-    // Returns the exception if the lock was lost, as far as the service has sent it.
-    #getLoss() {
-        const error = this.#lock.get_error();
-        return error && exceptionFor(error);
-    }
-
     release(done) {
-        for (const id of [this.#lostId, this.#wantedId].filter(each => each !== 0))
-            this.#lock.disconnect(id);
-        this.#lostId = this.#wantedId = 0;
-        const loss = this.#getLoss();
+        this.#lock.disconnect(this.#lostId);
+        if (this.#wantedId !== 0)
+            this.#lock.disconnect(this.#wantedId);
+        const error = this.#lock.get_error();
         this.#lock.release();
-        done(loss);
+        done(error && exceptionFor(error));
     }
 }
 
@@ -117,7 +103,10 @@ function modeName(mode) {
     return mode === WebLocks.Mode.SHARED ? 'shared' : 'exclusive';
 }
 
+// Returns null for the defaults, since to make an object takes longer than a request.
 function libraryOptions({mode, ifAvailable, steal, timeout, why, command, slots}) {
+    if (mode !== 'shared' && !ifAvailable && !steal && !timeout && !why && !command && (slots ?? 1) === 1)
+        return null;
     return new WebLocks.Options({
         mode: mode === 'shared' ? WebLocks.Mode.SHARED : WebLocks.Mode.EXCLUSIVE,
         ifAvailable: ifAvailable ?? false,
@@ -150,11 +139,17 @@ export class Backend {
         const cancellable = options.signal ? new Gio.Cancellable() : null;
         if (isCancelled)
             cancellable.cancel();
-        const granted = call(this.#manager, 'request', name, libraryOptions(options), cancellable).then(
-            lock => lock && new PlatformLock(lock),
-            exception => {
-                throw exception.cause?.code === 'cancelled' ? CANCELLED : exception;
+        const granted = new Promise((resolve, reject) => {
+            this.#manager.request_async(name, libraryOptions(options), cancellable, (manager, result) => {
+                try {
+                    const lock = manager.request_finish(result);
+                    resolve(lock && new PlatformLock(lock));
+                } catch (error) {
+                    const exception = exceptionFor(error);
+                    reject(exception.cause?.code === 'cancelled' ? CANCELLED : exception);
+                }
             });
+        });
         return {granted, cancel: () => cancellable.cancel()};
     }
 

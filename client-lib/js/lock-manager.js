@@ -401,10 +401,12 @@ function releaseAll(states, done) {
         if (left-- === 0)
             done(first);
     };
-    for (const {platform} of states) {
-        platform.release(loss => {
-            heldLocks.delete(platform);
-            first ??= loss;
+    for (const state of states) {
+        state.platform.release(loss => {
+            heldLocks.delete(state.platform);
+            if (loss !== null)
+                lose(state, loss);
+            first ??= state.loss;
             end();
         });
     }
