@@ -4,7 +4,7 @@
 """The targets of the figures."""
 
 from figures import Target
-from measures import (bounds, calm, cluster, cluster_many, crashes, growth, handovers, memory, node, node_holders,
+from measures import (bounds, calm, cluster, cluster_many, crashes, gjs, growth, handovers, memory, node, node_holders,
                       pairs, python, startup, state, throughput)
 
 
@@ -14,7 +14,7 @@ def all_targets(settings, tables):
     for key, make in (('pairs', _pairs), ('handovers', _handovers), ('throughput', _throughput),
                       ('growth', _growth), ('memory', _memory), ('calm', _calm),
                       ('crashes', _crashes), ('startup', _startup), ('state', _state), ('node', _node),
-                      ('node_holders', _node_holders), ('python', _python),
+                      ('node_holders', _node_holders), ('gjs', _gjs), ('python', _python),
                       ('cluster', _cluster), ('cluster_many', _cluster_many)):
         if key in tables:
             targets += make(settings, tables)
@@ -50,6 +50,11 @@ def _node_holders(settings, tables):
     yield Target(f'Node.js: {node_holders.KILLED}', table.get(node_holders.KILLED, 'free'), 20, 'ms')
     row = node_holders.blocked(settings)
     yield Target(f'Node.js: {row}', table.get(row, 'free'), node_holders.blocked_ms(settings), 'ms', at_least=True)
+
+
+def _gjs(_settings, tables):
+    yield Target(f'pair, {gjs.REQUEST}, one core: to {gjs.LIBRARY}',
+                 tables['gjs'].ratio(gjs.REQUEST, gjs.LIBRARY, 'one'), 5)
 
 
 def _python(_settings, tables):

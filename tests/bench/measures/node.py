@@ -23,8 +23,8 @@ LOCKFILE = 'Node.js, proper-lockfile on tmpfs'
 def declare(_settings):
     table = Table('node', 'Node.js',
                   'Request and release of a free lock; with "64 at a time" of 64 locks, and the time is for each. '
-                  'proper-lockfile makes a folder, and keeps its time up to date. The ratio is the row to the '
-                  'asynchronous calls of the C library.',
+                  'proper-lockfile makes a folder, and keeps its time up to date. A release is not waited for; the C '
+                  "library's pair waits. The ratio is the row to the asynchronous calls of the C library.",
                   'us', 'it / C library')
     table.row(LIBRARY)
     for row in (ONE, MANY, LOCKFILE):

@@ -24,8 +24,8 @@ FLOCK = 'Python, fcntl.flock()'
 def declare(_settings):
     table = Table('python', 'Python',
                   'Request and release of a free lock. The ratio is the row to the synchronous calls of the C '
-                  'library, and of `async with` to its asynchronous calls. Leaving a `with` does not wait for the '
-                  "service, as the C library's pair of synchronous calls does.",
+                  'library, and of `async with` to its asynchronous calls. Leaving either does not wait for the '
+                  "service; the C library's pairs do.",
                   'us', 'it / C library')
     table.row(SYNC)
     table.row(ASYNC)
