@@ -234,10 +234,10 @@ class Pump:
             if self.awaited > 0:
                 self._step_in(OWNER_INTERVAL)
             return
-        # Iterate once only, so that a busy context does not starve the loop's other work.
+        # Iterate once only, so that a busy context does not starve the loop's other work. What it has
+        # completed continues first, and often calls the library again.
         self._context.iterate()
-        if self._poller is not None:
-            self._watch()
+        self.kick()
 
     def _watch(self):
         events, timeout_ms = self._context.query()
