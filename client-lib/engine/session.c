@@ -47,7 +47,8 @@ struct Session {
     Delivery **deliveries_end;
     int is_ready; /* atomic: the source has to be dispatched even without events */
     GThread *delivering;
-    guint n_batches;
+    GThread *batching;
+    guint n_batches; /* of that thread, each within the one before */
 };
 
 typedef struct {
@@ -213,19 +214,23 @@ session_is_delivering(const Session *self)
 void
 session_begin_batch(Session *self)
 {
-    self->n_batches++;
+    if (self->batching == NULL)
+        self->batching = g_thread_self();
+    if (session_is_in_batch(self))
+        self->n_batches++;
 }
 
 void
 session_end_batch(Session *self)
 {
-    self->n_batches--;
+    if (session_is_in_batch(self) && --self->n_batches == 0)
+        self->batching = NULL;
 }
 
 gboolean
 session_is_in_batch(const Session *self)
 {
-    return self->n_batches > 0;
+    return self->batching == g_thread_self();
 }
 
 /* ---- waiters */

@@ -90,8 +90,8 @@ void session_deliver(Session *self,
 /* TRUE while the calling thread runs a batch of deliveries of the agent's context. */
 gboolean session_is_delivering(const Session *self);
 
-/* Between these, operations that don't wait are not sent: what ends the batch sends them, all
- * together. */
+/* Between these, operations of this thread that don't wait are not sent: what ends the batch sends
+ * them, all together. It is no batch while another thread is in one. */
 void session_begin_batch(Session *self);
 void session_end_batch(Session *self);
 gboolean session_is_in_batch(const Session *self);

@@ -155,6 +155,33 @@ test_in_callback(void)
     answer_clear(&nested.inner);
 }
 
+static gpointer
+release_in_thread(gpointer lock)
+{
+    web_locks_lock_release(lock);
+    return NULL;
+}
+
+static void
+let_thread_release(gpointer lock)
+{
+    g_thread_join(g_thread_new("release", release_in_thread, lock));
+    g_assert_cmpuint(n_sends, ==, 1);
+}
+
+/* What another thread does is not part of the batch. */
+static void
+test_other_thread(void)
+{
+    g_autoptr(WebLocksAgent) agent = test_agent_new();
+    g_autoptr(WebLocksManager) manager = test_manager_of(agent);
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "held");
+
+    n_sends = 0;
+    web_locks_agent_batch(agent, let_thread_release, lock);
+    g_assert_cmpuint(n_sends, ==, 1);
+}
+
 typedef struct {
     WebLocksManager *manager;
     WebLocksLock *held;
@@ -196,6 +223,7 @@ main(int argc, char **argv)
     g_test_add_func("/batch/together", test_together);
     g_test_add_func("/batch/without-answers", test_without_answers);
     g_test_add_func("/batch/in-callback", test_in_callback);
+    g_test_add_func("/batch/other-thread", test_other_thread);
     g_test_add_func("/batch/synchronous-calls", test_synchronous_calls);
     return test_run(NULL);
 }
