@@ -209,11 +209,11 @@ class Headers(unittest.TestCase):
 class Installed(unittest.TestCase):
     """A program outside of this source tree."""
 
-    def setUp(self):
-        self.root = tempfile.mkdtemp(prefix='weblocks-root-')
-        self.addCleanup(shutil.rmtree, self.root)
-        run(environment('WEBLOCKS_MESON'), 'install', '-C', BUILD, '--no-rebuild', '--destdir',
-            self.root)
+    @classmethod
+    def setUpClass(cls):
+        cls.root = tempfile.mkdtemp(prefix='weblocks-root-')
+        cls.addClassCleanup(shutil.rmtree, cls.root)
+        run(environment('WEBLOCKS_MESON'), 'install', '-C', BUILD, '--no-rebuild', '--destdir', cls.root)
 
     def find(self, name):
         for directory, _, names in os.walk(self.root):
@@ -238,7 +238,7 @@ class Installed(unittest.TestCase):
         found = subprocess.run(['pkg-config', '--cflags', 'Qt6Core'], stdout=subprocess.PIPE, text=True, check=False)
         if found.returncode != 0 or shutil.which('c++') is None:
             self.skipTest('qt6-base-dev or c++ is not installed')
-        ours, theirs = '#include <weblocks/weblocks.h>\n', '#include <QtCore>\n'
+        ours, theirs = '#include <weblocks/weblocks.h>\n', '#include <QObject>\n'
         for number, includes in enumerate((theirs + ours, ours + theirs)):
             source = os.path.join(self.root, f'with-qt-{number}.cpp')
             with open(source, 'w', encoding='utf-8') as file:

@@ -23,7 +23,7 @@ from harness import BusTestCase, ProcessClient, pid_of, wait_for
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(HERE)
-# A service with a planted fault, for test_faults.py.
+# A service with a planted fault, for ../security/test_faults.py.
 FAULT = os.environ.get('WEBLOCKS_TEST_FAULT')
 
 APP, OTHER_APP = 'org.example.Editor', 'org.example.Viewer'

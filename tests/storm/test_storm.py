@@ -15,7 +15,7 @@ import history
 
 SECONDS = full_size(3, 60)
 # The minimum numbers of events, on a busy machine too.
-LONGER_SECONDS = full_size(6, 60)
+LONGER_SECONDS = full_size(4, 60)
 CLUSTER_SECONDS = full_size(6, 120)
 TICKS_SECONDS = full_size(90, 1200)
 
@@ -35,17 +35,14 @@ class Storms(StormCase):
     def test_on_dbus_broker(self):
         self.weather('--bus=dbus-broker')
 
-    def test_with_steals(self):
-        self.weather('--bus=dbus-broker', '--steal')
-
     def test_watched(self):
         """Fewer kills, so that there are many signals to follow between two of them."""
         outcome = self.weather('--bus=dbus-broker', '--watch', '--kill-service=0.5',
                                '--quiet-every=1', seconds=LONGER_SECONDS)
         self.assertGreater(outcome.power['watched_signals'], 0)
 
-    def test_with_a_service_that_the_bus_starts(self):
-        self.weather('--bus=dbus-daemon', '--activation')
+    def test_with_steals_and_a_service_that_the_bus_starts(self):
+        self.weather('--bus=dbus-daemon', '--activation', '--steal')
 
     @unittest.skipUnless(has_own_mounts(), 'needs to be root for mounts of its own')
     def test_without_room(self):
