@@ -217,17 +217,6 @@ class Operations(EngineCase):
         self.assert_result('BAD_VERSION', third.ask('grant', path, claims[1], 1))
         self.assertEqual(self.assert_ok(third.ask('grant', path, claims[1], 0)).block, given[-1] + 1)
 
-    def test_last_generation(self):
-        one = self.client().joined()
-        path = self.name_path(one)
-        claim = one.claim(path)
-        self.assert_ok(one.ask('make', f'{self.root}/tokens/builds', ''))
-        self.assert_ok(one.ask('make', f'{self.root}/tokens/builds/{GENERATION_MAX}', ''))
-        self.set_count(one, f'{self.root}/tokens/builds/{GENERATION_MAX}', COUNT_MAX - 1)
-        self.assertEqual(self.assert_ok(one.ask('grant', path, claim, 0)).block, 2 ** (53 - BLOCK_BITS) - 1)
-        self.assert_result('OTHER', one.ask('grant', path, claim, 0))
-        self.assertEqual(self.assert_ok(one.ask('block', 'builds')).block, 2 ** (53 - BLOCK_BITS) - 1)
-
     def test_blocks_of_an_earlier_format(self):
         """The version of the bucket's node was a block of 2^20 tokens."""
         one = self.client().joined()
