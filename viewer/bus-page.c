@@ -8,6 +8,14 @@
 #include "application-list.h"
 #include "row.h"
 
+typedef enum {
+    BUS_CONNECTING,
+    BUS_NONE,       /* the bus can't be reached, or has ended */
+    BUS_NO_SERVICE, /* the bus has no lock service, or the service refuses to answer */
+    BUS_RESTARTING, /* the lock service has left the bus; it may come back */
+    BUS_READY,
+} BusState;
+
 struct _ViewerBusPage {
     AdwBin parent_instance;
     GtkRevealer *banner;
@@ -18,9 +26,12 @@ struct _ViewerBusPage {
     GtkWidget *scrolled;
     GtkListView *list;
 
-    ViewerBus *bus;
-    WebLocksMonitor *monitor; /* the one that `table` follows */
-    ViewerLockTable *table;
+    GBusType type;
+    BusState state;
+    char *reason;              /* for the state, to be displayed; "" if there is none */
+    GCancellable *cancellable; /* ends what is under way of this attempt */
+    WebLocksAgent *agent;
+    ViewerLockTable *table; /* NULL until the lists of its monitor are filled */
     ViewerApplicationList *applications;
     GListStore *sides; /* the lists of entries that are shown */
     GtkFilterListModel *entries;
@@ -30,7 +41,7 @@ struct _ViewerBusPage {
 
 G_DEFINE_FINAL_TYPE(ViewerBusPage, viewer_bus_page, ADW_TYPE_BIN)
 
-static guint opened_signal;
+static guint opened_signal, ready_signal;
 
 /* ---- what is shown in place of the list, if there is nothing to list */
 
@@ -52,15 +63,15 @@ static const Status no_match = {"system-search-symbolic", N_("No Results"),
 static const Status *
 choose_status(ViewerBusPage *self)
 {
-    switch (self->bus->state) {
-    case VIEWER_BUS_CONNECTING:
+    switch (self->state) {
+    case BUS_CONNECTING:
         return NULL;
-    case VIEWER_BUS_NO_BUS:
+    case BUS_NONE:
         return &no_bus;
-    case VIEWER_BUS_NO_SERVICE:
+    case BUS_NO_SERVICE:
         return &no_service;
-    case VIEWER_BUS_RESTARTING:
-    case VIEWER_BUS_READY:
+    case BUS_RESTARTING:
+    case BUS_READY:
         break;
     }
     if (g_list_model_get_n_items(G_LIST_MODEL(self->entries)) > 0)
@@ -74,7 +85,7 @@ choose_status(ViewerBusPage *self)
 static void
 show_status(ViewerBusPage *self, const Status *status)
 {
-    g_autofree char *reason = g_markup_escape_text(self->bus->reason, -1);
+    g_autofree char *reason = g_markup_escape_text(self->reason, -1);
 
     adw_status_page_set_icon_name(self->status, status->icon);
     adw_status_page_set_title(self->status, _(status->title));
@@ -86,16 +97,16 @@ show_status(ViewerBusPage *self, const Status *status)
 static void
 show_page(ViewerBusPage *self)
 {
-    const ViewerBusState state = self->bus->state;
+    const BusState state = self->state;
     const Status *status = choose_status(self);
 
     if (status != NULL)
         show_status(self, status);
     gtk_widget_set_visible(GTK_WIDGET(self->status), status != NULL);
-    gtk_widget_set_visible(self->spinner, state == VIEWER_BUS_CONNECTING);
-    gtk_widget_set_visible(self->scrolled, state != VIEWER_BUS_CONNECTING && status == NULL);
-    gtk_widget_set_visible(self->restarting, state == VIEWER_BUS_RESTARTING);
-    gtk_revealer_set_reveal_child(self->banner, state == VIEWER_BUS_RESTARTING);
+    gtk_widget_set_visible(self->spinner, state == BUS_CONNECTING);
+    gtk_widget_set_visible(self->scrolled, state != BUS_CONNECTING && status == NULL);
+    gtk_widget_set_visible(self->restarting, state == BUS_RESTARTING);
+    gtk_revealer_set_reveal_child(self->banner, state == BUS_RESTARTING);
 }
 
 /* ---- the list */
@@ -173,27 +184,107 @@ on_activate(ViewerBusPage *self, guint position, GtkListView *list)
         g_signal_emit(self, opened_signal, 0, VIEWER_ENTRY(item)->resource, self->table);
 }
 
-/* ---- the bus */
+/* ---- the bus: an agent on it and, while the lock service can be reached there, a monitor of all
+ * buckets that the user may look at. It follows restarts of the service. */
 
 static void
-on_bus_changed(ViewerBusPage *self)
+set_state(ViewerBusPage *self, BusState state, const char *reason)
 {
-    WebLocksMonitor *monitor = self->bus->monitor;
-
-    if (monitor != self->monitor) {
-        g_clear_object(&self->table);
-        g_set_object(&self->monitor, monitor);
-        if (monitor != NULL)
-            self->table = viewer_lock_table_new(monitor);
-        choose_sides(self);
-    }
+    self->state = state;
+    g_free(self->reason);
+    self->reason = g_strdup(reason != NULL ? reason : "");
     show_page(self);
 }
 
 static void
-on_try_again(ViewerBusPage *self)
+disconnect(ViewerBusPage *self)
 {
-    viewer_bus_connect(self->bus);
+    g_cancellable_cancel(self->cancellable);
+    g_clear_object(&self->cancellable);
+    if (self->agent != NULL)
+        g_signal_handlers_disconnect_by_data(self->agent, self);
+    g_clear_object(&self->agent);
+    self->state = BUS_CONNECTING; /* without a table there is nothing to show */
+    g_clear_object(&self->table);
+    choose_sides(self);
+}
+
+static gboolean
+is_cancelled(const GError *error)
+{
+    return g_error_matches(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+}
+
+static void
+on_monitor(GObject *source, GAsyncResult *result, gpointer data)
+{
+    ViewerBusPage *self = data;
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksMonitor) monitor = web_locks_monitor_new_all_finish(result, &error);
+
+    if (is_cancelled(error))
+        return;
+    if (monitor == NULL) {
+        set_state(self, BUS_NO_SERVICE, error->message);
+        return;
+    }
+    g_clear_object(&self->table);
+    self->table = viewer_lock_table_new(monitor);
+    choose_sides(self);
+    set_state(self, BUS_READY, NULL);
+    g_signal_emit(self, ready_signal, 0);
+}
+
+static void
+begin_monitor(ViewerBusPage *self)
+{
+    web_locks_monitor_new_all_async(self->agent, self->cancellable, on_monitor, self);
+}
+
+/* After a failed attempt, a service that has started is tried again. */
+static void
+on_agent_changed(ViewerBusPage *self)
+{
+    const gboolean is_running = web_locks_agent_get_service_running(self->agent);
+
+    if (!web_locks_agent_get_connected(self->agent)) {
+        disconnect(self);
+        set_state(self, BUS_NONE, _("The bus has closed the connection."));
+    } else if (self->table != NULL) {
+        set_state(self, is_running ? BUS_READY : BUS_RESTARTING, NULL);
+    } else if (is_running && self->state == BUS_NO_SERVICE) {
+        begin_monitor(self);
+    }
+}
+
+static void
+on_connected(GObject *source, GAsyncResult *result, gpointer data)
+{
+    ViewerBusPage *self = data;
+    g_autoptr(GError) error = NULL;
+
+    g_async_initable_init_finish(G_ASYNC_INITABLE(source), result, &error);
+    if (is_cancelled(error))
+        return;
+    if (error != NULL) {
+        set_state(self, BUS_NONE, error->message);
+        return;
+    }
+    g_signal_connect_swapped(source, "notify::connected", G_CALLBACK(on_agent_changed), self);
+    g_signal_connect_swapped(source, "notify::service-running", G_CALLBACK(on_agent_changed), self);
+    begin_monitor(self);
+}
+
+/* An agent of its own: an agent whose connection has ended does not connect again. */
+static void
+connect_to_bus(ViewerBusPage *self)
+{
+    disconnect(self);
+    self->cancellable = g_cancellable_new();
+    self->agent = web_locks_agent_new(self->type, NULL);
+    set_state(self, BUS_CONNECTING, NULL);
+    g_async_initable_init_async(G_ASYNC_INITABLE(self->agent), G_PRIORITY_DEFAULT,
+                                self->cancellable, on_connected, self);
 }
 
 /* ---- what the window sets */
@@ -220,13 +311,12 @@ viewer_bus_page_set_show(ViewerBusPage *self, ViewerShow show)
 /* ---- GObject */
 
 GtkWidget *
-viewer_bus_page_new(ViewerBus *bus)
+viewer_bus_page_new(GBusType type)
 {
     ViewerBusPage *self = g_object_new(VIEWER_TYPE_BUS_PAGE, NULL);
 
-    self->bus = g_object_ref(bus);
-    g_signal_connect_object(bus, "changed", G_CALLBACK(on_bus_changed), self, G_CONNECT_SWAPPED);
-    on_bus_changed(self);
+    self->type = type;
+    connect_to_bus(self);
     return GTK_WIDGET(self);
 }
 
@@ -235,16 +325,15 @@ viewer_bus_page_dispose(GObject *object)
 {
     ViewerBusPage *self = VIEWER_BUS_PAGE(object);
 
-    if (self->list != NULL)
+    if (self->entries != NULL) {
         gtk_list_view_set_model(self->list, NULL);
-    if (self->entries != NULL)
         g_signal_handlers_disconnect_by_data(self->entries, self);
+        disconnect(self);
+    }
     g_clear_pointer(&self->applications, viewer_application_list_free);
     g_clear_object(&self->entries);
     g_clear_object(&self->sides);
-    g_clear_object(&self->table);
-    g_clear_object(&self->monitor);
-    g_clear_object(&self->bus);
+    g_clear_pointer(&self->reason, g_free);
     g_clear_pointer(&self->words, g_free);
     G_OBJECT_CLASS(viewer_bus_page_parent_class)->dispose(object);
 }
@@ -259,6 +348,8 @@ viewer_bus_page_class_init(ViewerBusPageClass *class)
     opened_signal =
         g_signal_new("opened", VIEWER_TYPE_BUS_PAGE, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
                      G_TYPE_NONE, 2, VIEWER_TYPE_RESOURCE, VIEWER_TYPE_LOCK_TABLE);
+    ready_signal = g_signal_new("ready", VIEWER_TYPE_BUS_PAGE, G_SIGNAL_RUN_LAST, 0, NULL, NULL,
+                                NULL, G_TYPE_NONE, 0);
     gtk_widget_class_set_template_from_resource(widget_class, VIEWER_RESOURCES "bus-page.ui");
     gtk_widget_class_bind_template_child(widget_class, ViewerBusPage, banner);
     gtk_widget_class_bind_template_child(widget_class, ViewerBusPage, restarting);
@@ -268,13 +359,14 @@ viewer_bus_page_class_init(ViewerBusPageClass *class)
     gtk_widget_class_bind_template_child(widget_class, ViewerBusPage, scrolled);
     gtk_widget_class_bind_template_child(widget_class, ViewerBusPage, list);
     gtk_widget_class_bind_template_callback(widget_class, on_activate);
-    gtk_widget_class_bind_template_callback(widget_class, on_try_again);
+    gtk_widget_class_bind_template_callback(widget_class, connect_to_bus);
 }
 
 static void
 viewer_bus_page_init(ViewerBusPage *self)
 {
     self->words = g_strdup("");
+    self->reason = g_strdup("");
     gtk_widget_init_template(GTK_WIDGET(self));
     set_up_list(self);
 }

@@ -2,14 +2,13 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* The part of the window that shows one bus: the list of locks by application, or the reason why
- * there is none. It owns references to the bus, to the lock table of the bus's monitor, and to the
- * lists that are derived from it. */
+ * there is none. It follows the service on that bus, and owns the lock table of the monitor there
+ * and the lists that are derived from it. */
 
 #pragma once
 
 #include <adwaita.h>
 
-#include "bus.h"
 #include "entry.h"
 #include "lock-table.h"
 
@@ -23,9 +22,8 @@ typedef enum {
 G_DECLARE_FINAL_TYPE(ViewerBusPage, viewer_bus_page, VIEWER, BUS_PAGE, AdwBin)
 
 /* The signal "opened" (ViewerResource, ViewerLockTable) is emitted when the user wants to see one
- * lock.
- */
-GtkWidget *viewer_bus_page_new(ViewerBus *bus);
+ * lock, and "ready" when there is a lock service on the bus. */
+GtkWidget *viewer_bus_page_new(GBusType type);
 /* Shows only what contains `words`; "" shows all. */
 void viewer_bus_page_set_words(ViewerBusPage *self, const char *words);
 void viewer_bus_page_set_show(ViewerBusPage *self, ViewerShow show);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "client-lib/evidence/evidence.h"
-#include "document.h"
 
 G_DEFINE_FINAL_TYPE(ViewerResource, viewer_resource, G_TYPE_OBJECT)
 G_DEFINE_FINAL_TYPE(ViewerEntry, viewer_entry, G_TYPE_OBJECT)
@@ -28,6 +27,38 @@ get_place(const char *bucket)
     return g_strdup_printf(_("private session %.8s"), bucket + strlen(PUBLIC_PREFIX));
 }
 
+/* "~/Documents" for a folder below the user's own. */
+static char *
+shorten(const char *folder)
+{
+    const char *home = g_get_home_dir();
+    const gsize length = strlen(home);
+
+    if (length > 1 && g_str_has_prefix(folder, home) &&
+        (folder[length] == '/' || folder[length] == '\0'))
+        return g_strconcat("~", folder + length, NULL);
+    return g_strdup(folder);
+}
+
+/* Splits the lock name of a document into the name of the file and its folder, for people: the
+ * inverse of common/document-name. Returns FALSE if the name is not the URI of a file. */
+static gboolean
+split_document(const char *lock_name, char **name, char **folder)
+{
+    g_autoptr(GFile) file = NULL;
+    g_autofree char *whole = NULL, *parent = NULL;
+
+    /* The other kind, "sha256:" and a hash, has no slashes. */
+    if (strstr(lock_name, "://") == NULL)
+        return FALSE;
+    file = g_file_new_for_uri(lock_name);
+    whole = g_file_get_parse_name(file);
+    parent = g_path_get_dirname(whole);
+    *name = g_path_get_basename(whole);
+    *folder = shorten(parent);
+    return TRUE;
+}
+
 ViewerResource *
 viewer_resource_new(WebLocksMonitor *monitor, WebLocksManager *manager, const char *name)
 {
@@ -38,7 +69,7 @@ viewer_resource_new(WebLocksMonitor *monitor, WebLocksManager *manager, const ch
     self->manager = g_object_ref(manager);
     self->name = g_strdup(name);
     if (!g_str_equal(bucket, WEB_LOCKS_DOCUMENTS_BUCKET) ||
-        !viewer_document_split(name, &self->title, &self->place)) {
+        !split_document(name, &self->title, &self->place)) {
         self->title = g_strdup(name);
         self->place = get_place(bucket);
     }

@@ -4,8 +4,8 @@
 /* weblocks-viewer: a window that shows which application holds which lock and who waits for it, and
  * that can end a stuck lock.
  *
- * bus.c follows the service on one bus; lock-table.c and application-list.c make the list out of
- * the library's monitor; window.c, bus-page.c and lock-page.c show it. */
+ * bus-page.c follows the service on one bus; lock-table.c and application-list.c make the list out
+ * of the library's monitor; window.c, bus-page.c and lock-page.c show it. */
 
 #include <adwaita.h>
 #include <glib/gi18n.h>

@@ -51,24 +51,17 @@ on_opened(ViewerWindow *self, ViewerResource *resource, ViewerLockTable *table)
 
 /* The system bus is shown if it can be reached. */
 static void
-on_bus_changed(ViewerWindow *self, ViewerBus *bus)
+on_system_ready(ViewerWindow *self, ViewerBusPage *page)
 {
-    AdwViewStackPage *page =
-        adw_view_stack_get_page(self->stack, GTK_WIDGET(self->pages[N_BUSES - 1]));
-    const ViewerBusState state = bus->state;
-
-    if (state == VIEWER_BUS_READY)
-        adw_view_stack_page_set_visible(page, TRUE);
-    adw_view_switcher_title_set_view_switcher_enabled(self->switcher,
-                                                      adw_view_stack_page_get_visible(page));
+    adw_view_stack_page_set_visible(adw_view_stack_get_page(self->stack, GTK_WIDGET(page)), TRUE);
+    adw_view_switcher_title_set_view_switcher_enabled(self->switcher, TRUE);
 }
 
 static void
 add_bus(ViewerWindow *self, guint index, GBusType type)
 {
     const gboolean is_system = type == G_BUS_TYPE_SYSTEM;
-    g_autoptr(ViewerBus) bus = viewer_bus_new(type);
-    GtkWidget *widget = viewer_bus_page_new(bus);
+    GtkWidget *widget = viewer_bus_page_new(type);
     AdwViewStackPage *page =
         adw_view_stack_add_titled(self->stack, widget, is_system ? "system" : "session",
                                   is_system ? _("System") : _("Session"));
@@ -79,10 +72,10 @@ add_bus(ViewerWindow *self, guint index, GBusType type)
     g_signal_connect_object(widget, "opened", G_CALLBACK(on_opened), self, G_CONNECT_SWAPPED);
     if (is_system) {
         adw_view_stack_page_set_visible(page, FALSE);
-        g_signal_connect_object(bus, "changed", G_CALLBACK(on_bus_changed), self,
+        adw_view_switcher_title_set_view_switcher_enabled(self->switcher, FALSE);
+        g_signal_connect_object(widget, "ready", G_CALLBACK(on_system_ready), self,
                                 G_CONNECT_SWAPPED);
     }
-    viewer_bus_connect(bus);
 }
 
 /* ---- searching */
