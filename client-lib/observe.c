@@ -148,18 +148,13 @@ web_locks_agent_list_observable_sync(WebLocksAgent *self, GCancellable *cancella
 
 /* ---- break */
 
-typedef struct {
-    WebLocksManager *manager;
-    GVariant *body;
-} Break;
-
-/* `info` NULL: all locks of the name. Otherwise those of its client and with its id, or all of its
- * client if the id is not known. */
-static Break *
+/* Returns an owned call. `info` NULL: of all locks of the name. Otherwise of those of its client
+ * and with its id, or all of its client if the id is not known. */
+static MethodCallMessage *
 break_new(WebLocksManager *manager, const char *name, WebLocksLockInfo *info)
 {
     const guint64 id = info != NULL ? web_locks_lock_info_get_id(info) : 0;
-    Break *self = g_new0(Break, 1);
+    MethodCallMessage *self = g_new0(MethodCallMessage, 1);
     GVariantBuilder options;
 
     g_variant_builder_init(&options, G_VARIANT_TYPE_VARDICT);
@@ -168,29 +163,22 @@ break_new(WebLocksManager *manager, const char *name, WebLocksLockInfo *info)
                               g_variant_new_string(web_locks_lock_info_get_client_id(info)));
     if (id != 0)
         g_variant_builder_add(&options, "{sv}", BUS_OPTION_ID, g_variant_new_uint64(id));
-    self->manager = g_object_ref(manager);
-    self->body = g_variant_ref_sink(g_variant_new("(sa{sv})", name, &options));
+    *self = (MethodCallMessage){web_locks_manager_get_path(manager), BUS_LOCKS_INTERFACE, "Break",
+                                g_variant_ref_sink(g_variant_new("(sa{sv})", name, &options))};
     return self;
 }
 
 static void
 break_free(gpointer data)
 {
-    Break *self = data;
-
-    g_object_unref(self->manager);
-    g_variant_unref(self->body);
-    g_free(self);
+    g_variant_unref(((MethodCallMessage *)data)->body);
+    g_free(data);
 }
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Break, break_free)
 
 static MethodCallMessage
 build_break(gpointer data)
 {
-    const Break *self = data;
-
-    return (MethodCallMessage){web_locks_manager_get_path(self->manager), BUS_LOCKS_INTERFACE,
-                               "Break", self->body};
+    return *(const MethodCallMessage *)data;
 }
 
 /* A result is a pointer, and NULL is none: so it is one more than the number. */
@@ -244,7 +232,7 @@ web_locks_manager_break_async(WebLocksManager *self,
                               gpointer user_data)
 {
     GTask *task;
-    Break *call;
+    MethodCallMessage *call;
     GError *error = NULL;
 
     g_return_if_fail(WEB_LOCKS_IS_MANAGER(self));
@@ -312,8 +300,9 @@ web_locks_manager_break_sync(WebLocksManager *self,
                              GCancellable *cancellable,
                              GError **error)
 {
-    g_autoptr(Break) call = NULL;
+    MethodCallMessage *call;
     SyncCall sync;
+    gpointer result;
 
     g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), -1);
     g_return_val_if_fail(name != NULL, -1);
@@ -324,5 +313,7 @@ web_locks_manager_break_sync(WebLocksManager *self,
         return -1;
     call = break_new(self, name, info);
     web_locks_manager_call(self, &break_kind, call, caller_of_sync(&sync, cancellable));
-    return GPOINTER_TO_INT(sync_call_wait(&sync, error)) - 1;
+    result = sync_call_wait(&sync, error);
+    break_free(call);
+    return GPOINTER_TO_INT(result) - 1;
 }

@@ -171,7 +171,7 @@ inspect_page_read(GVariant *body, guint64 *inout_after, gboolean *out_more, GErr
 
 /* The pages that have been read. */
 typedef struct {
-    WebLocksManager *manager;
+    WebLocksManager *manager; /* borrowed from the operation */
     GListStore *held;
     GListStore *pending;
     char *name; /* NULL: all names */
@@ -183,7 +183,6 @@ inspection_free(gpointer data)
 {
     Inspection *self = data;
 
-    g_object_unref(self->manager);
     g_object_unref(self->held);
     g_object_unref(self->pending);
     g_free(self->name);
@@ -196,7 +195,7 @@ inspection_new(WebLocksManager *manager, const char *name)
 {
     Inspection *self = g_new0(Inspection, 1);
 
-    self->manager = g_object_ref(manager);
+    self->manager = manager;
     self->held = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
     self->pending = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
     self->name = g_strdup(name);
