@@ -21,7 +21,7 @@ function build() {
     execFileSync(process.env.CC ?? 'cc', [
         '-shared', '-fPIC', '-O2', '-D_GNU_SOURCE', '-fvisibility=hidden', '-pthread',
         '-I', path.join(__dirname, 'include'), '-o', built,
-        ...['addon.c', 'loop.c'].map(name => path.join(__dirname, 'src', name)),
+        ...['addon.c', 'loop.c', 'value.c'].map(name => path.join(__dirname, 'src', name)),
         ...flags.trim().split(/\s+/), '-Wl,-z,nodelete',
     ], {stdio: 'inherit'});
 }

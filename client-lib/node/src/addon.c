@@ -18,9 +18,7 @@
 #include <weblocks/weblocks.h>
 
 #include "loop.h"
-
-/* More than the service accepts, so that what is cut is refused. */
-#define STRING_BYTES_MAX 1100
+#include "value.h"
 
 /* How long an answer is waited for before the thread waits instead: to wake up this thread by
  * another one takes longer than the service needs for an answer. */
@@ -55,87 +53,6 @@ typedef struct {
     WebLocksLock *lock; /* NULL: pending */
 } Request;
 
-/* ---- values */
-
-static napi_value
-new_null(Module *self)
-{
-    napi_value value = NULL;
-
-    napi_get_null(self->env, &value);
-    return value;
-}
-
-static napi_value
-new_number(Module *self, double number)
-{
-    napi_value value = NULL;
-
-    napi_create_double(self->env, number, &value);
-    return value;
-}
-
-static napi_value
-new_string(Module *self, const char *string)
-{
-    napi_value value = NULL;
-
-    napi_create_string_utf8(self->env, string, NAPI_AUTO_LENGTH, &value);
-    return value;
-}
-
-static void
-set_string(Module *self, napi_value object, const char *name, const char *string)
-{
-    napi_set_named_property(self->env, object, name, new_string(self, string));
-}
-
-static napi_value
-new_list(Module *self, GListModel *list)
-{
-    napi_value array = NULL;
-
-    napi_create_array(self->env, &array);
-    for (guint i = 0; i < g_list_model_get_n_items(list); i++) {
-        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(list, i);
-        const gboolean is_shared = web_locks_lock_info_get_mode(info) == WEB_LOCKS_MODE_SHARED;
-        napi_value object = NULL;
-
-        napi_create_object(self->env, &object);
-        set_string(self, object, "name", web_locks_lock_info_get_name(info));
-        set_string(self, object, "mode", is_shared ? "shared" : "exclusive");
-        set_string(self, object, "clientId", web_locks_lock_info_get_client_id(info));
-        napi_set_element(self->env, array, i, object);
-    }
-    return array;
-}
-
-/* The codes of ../../js/dom-exception.js. */
-static const char *
-get_code(const GError *error)
-{
-    static const char *const codes[] = {
-        [WEB_LOCKS_ERROR_NOT_SUPPORTED] = "not-supported",
-        [WEB_LOCKS_ERROR_SECURITY] = "security",
-        [WEB_LOCKS_ERROR_INVALID_STATE] = "invalid-state",
-        [WEB_LOCKS_ERROR_CLOSED] = "closed",
-        [WEB_LOCKS_ERROR_STOLEN] = "stolen",
-        [WEB_LOCKS_ERROR_LOST] = "lost",
-        [WEB_LOCKS_ERROR_TIMEOUT] = "timeout",
-        [WEB_LOCKS_ERROR_NOT_HELD] = "not-held",
-        [WEB_LOCKS_ERROR_LIMITS] = "limits",
-        [WEB_LOCKS_ERROR_UNAVAILABLE] = "unavailable",
-    };
-
-    if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT))
-        return "invalid-argument";
-    if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
-        return "cancelled";
-    if (error->domain == WEB_LOCKS_ERROR && (guint)error->code < G_N_ELEMENTS(codes))
-        return codes[error->code];
-    return "unknown";
-}
-
 /* ---- results */
 
 /* An exception of the function, such as that of a listener, is an uncaught one: what called this
@@ -144,8 +61,9 @@ static void
 call(Module *self, napi_ref function_ref, gint64 number, const char *code, napi_value value)
 {
     napi_value function = NULL, receiver = NULL, exception = NULL;
-    napi_value arguments[] = {new_number(self, (double)number),
-                              code != NULL ? new_string(self, code) : new_null(self), value};
+    napi_value arguments[] = {
+        value_new_number(self->env, (double)number),
+        code != NULL ? value_new_string(self->env, code) : value_new_null(self->env), value};
 
     napi_get_reference_value(self->env, function_ref, &function);
     napi_get_undefined(self->env, &receiver);
@@ -158,7 +76,8 @@ call(Module *self, napi_ref function_ref, gint64 number, const char *code, napi_
 static void
 call_with_error(Module *self, napi_ref function, gint64 number, const GError *error)
 {
-    call(self, function, number, get_code(error), new_string(self, error->message));
+    call(self, function, number, value_get_code(error),
+         value_new_string(self->env, error->message));
 }
 
 static void
@@ -193,7 +112,7 @@ on_wanted(WebLocksLock *lock, GParamSpec *property, gpointer data)
     Module *module = request->module;
 
     if (!module->is_closing)
-        call(module, module->wanted, request->number, NULL, new_null(module));
+        call(module, module->wanted, request->number, NULL, value_new_null(module->env));
 }
 
 static void
@@ -217,7 +136,7 @@ take_lock(Request *self, WebLocksLock *take_lock)
     self->lock = take_lock;
     g_signal_connect(self->lock, "lost", G_CALLBACK(on_lost), self);
     call(module, module->result, self->number, NULL,
-         new_number(module, (double)web_locks_lock_get_token(self->lock)));
+         value_new_number(module->env, (double)web_locks_lock_get_token(self->lock)));
 }
 
 static void
@@ -237,7 +156,7 @@ on_requested(GObject *source, GAsyncResult *result, gpointer data)
     if (!self->is_closing && error != NULL)
         call_with_error(self, self->result, request->number, error);
     else if (!self->is_closing)
-        call(self, self->result, request->number, NULL, new_null(self));
+        call(self, self->result, request->number, NULL, value_new_null(self->env));
     g_hash_table_remove(self->requests, &request->number);
 }
 
@@ -269,7 +188,7 @@ end_operation(gpointer data, const GError *error)
     if (error != NULL)
         call_with_error(self, self->result, operation->number, error);
     else
-        call(self, self->result, operation->number, NULL, new_null(self));
+        call(self, self->result, operation->number, NULL, value_new_null(self->env));
 }
 
 static void
@@ -300,9 +219,9 @@ on_queried(GObject *source, GAsyncResult *result, gpointer data)
     }
     napi_create_object(self->env, &value);
     napi_set_named_property(self->env, value, "held",
-                            new_list(self, web_locks_snapshot_get_held(snapshot)));
+                            value_new_list(self->env, web_locks_snapshot_get_held(snapshot)));
     napi_set_named_property(self->env, value, "pending",
-                            new_list(self, web_locks_snapshot_get_pending(snapshot)));
+                            value_new_list(self->env, web_locks_snapshot_get_pending(snapshot)));
     call(self, self->result, operation->number, NULL, value);
 }
 
@@ -350,15 +269,6 @@ get_manager(Module *self, const char *bucket)
 
 /* ---- the functions for JavaScript */
 
-static gint64
-get_number(napi_env env, napi_value value)
-{
-    gint64 number = 0;
-
-    napi_get_value_int64(env, value, &number);
-    return number;
-}
-
 static Module *
 get_arguments(napi_env env, napi_callback_info info, napi_value *values, size_t n_values)
 {
@@ -389,19 +299,10 @@ leave(Module *self)
 static Request *
 get_held(Module *self, napi_value value)
 {
-    const gint64 number = get_number(self->env, value);
+    const gint64 number = value_get_number(self->env, value);
     Request *request = g_hash_table_lookup(self->requests, &number);
 
     return request != NULL && request->lock != NULL ? request : NULL;
-}
-
-/* Returns NULL if it is not a string. */
-static const char *
-get_string(napi_env env, napi_value value, char buffer[STRING_BYTES_MAX])
-{
-    return napi_get_value_string_utf8(env, value, buffer, STRING_BYTES_MAX, NULL) == napi_ok
-               ? buffer
-               : NULL;
 }
 
 /* request(number, bucket, name, flags, timeout, why, slots, command) */
@@ -410,18 +311,18 @@ request(napi_env env, napi_callback_info info)
 {
     napi_value values[8];
     Module *self = enter(env, info, values, G_N_ELEMENTS(values));
-    const gint64 flags = get_number(env, values[3]);
-    const guint timeout_ms = (guint)get_number(env, values[4]);
-    const gint64 slots = get_number(env, values[6]);
+    const gint64 flags = value_get_number(env, values[3]);
+    const guint timeout_ms = (guint)value_get_number(env, values[4]);
+    const gint64 slots = value_get_number(env, values[6]);
     char bucket[STRING_BYTES_MAX], name[STRING_BYTES_MAX], why[STRING_BYTES_MAX];
     char command[STRING_BYTES_MAX];
-    const char *why_or_null = get_string(env, values[5], why);
-    const char *command_or_null = get_string(env, values[7], command);
+    const char *why_or_null = value_get_string(env, values[5], why);
+    const char *command_or_null = value_get_string(env, values[7], command);
     g_autoptr(WebLocksOptions) options = NULL;
     Request *request = g_new0(Request, 1);
 
     request->module = self;
-    request->number = get_number(env, values[0]);
+    request->number = value_get_number(env, values[0]);
     if (flags & (FLAG_CAN_BE_CANCELLED | FLAG_IS_CANCELLED))
         request->cancellable = g_cancellable_new();
     if (flags & FLAG_IS_CANCELLED)
@@ -440,9 +341,9 @@ request(napi_env env, napi_callback_info info)
     }
     g_hash_table_insert(self->requests, &request->number, request);
     begin_pending(self);
-    get_string(env, values[2], name);
-    web_locks_manager_request_async(get_manager(self, get_string(env, values[1], bucket)), name,
-                                    options, request->cancellable, on_requested, request);
+    value_get_string(env, values[2], name);
+    web_locks_manager_request_async(get_manager(self, value_get_string(env, values[1], bucket)),
+                                    name, options, request->cancellable, on_requested, request);
     leave(self);
     return NULL;
 }
@@ -453,7 +354,7 @@ cancel(napi_env env, napi_callback_info info)
 {
     napi_value values[1];
     Module *self = enter(env, info, values, G_N_ELEMENTS(values));
-    const gint64 number = get_number(env, values[0]);
+    const gint64 number = value_get_number(env, values[0]);
     const Request *request = g_hash_table_lookup(self->requests, &number);
 
     if (request != NULL && request->cancellable != NULL)
@@ -471,7 +372,7 @@ downgrade(napi_env env, napi_callback_info info)
     const Request *request = get_held(self, values[1]);
 
     web_locks_lock_downgrade_async(request->lock, NULL, on_downgraded,
-                                   operation_new(self, get_number(env, values[0])));
+                                   operation_new(self, value_get_number(env, values[0])));
     leave(self);
     return NULL;
 }
@@ -486,11 +387,11 @@ release(napi_env env, napi_callback_info info)
     Request *request = get_held(self, values[0]);
     const GError *error = request != NULL ? web_locks_lock_get_error(request->lock) : NULL;
 
-    value = new_null(self);
+    value = value_new_null(self->env);
     if (error != NULL) {
         napi_create_object(env, &value);
-        set_string(self, value, "code", get_code(error));
-        set_string(self, value, "message", error->message);
+        value_set_string(self->env, value, "code", value_get_code(error));
+        value_set_string(self->env, value, "message", error->message);
     }
     if (request != NULL) {
         web_locks_lock_release(request->lock);
@@ -533,8 +434,9 @@ query(napi_env env, napi_callback_info info)
     Module *self = enter(env, info, values, G_N_ELEMENTS(values));
     char bucket[STRING_BYTES_MAX];
 
-    web_locks_manager_query_async(get_manager(self, get_string(env, values[1], bucket)), NULL,
-                                  on_queried, operation_new(self, get_number(env, values[0])));
+    web_locks_manager_query_async(get_manager(self, value_get_string(env, values[1], bucket)), NULL,
+                                  on_queried,
+                                  operation_new(self, value_get_number(env, values[0])));
     leave(self);
     return NULL;
 }
@@ -670,8 +572,8 @@ start(napi_env env, napi_callback_info info)
         return NULL;
     }
     self->requests = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, request_free);
-    if (napi_create_threadsafe_function(env, NULL, NULL, new_string(self, "weblocks"), 0, 1, NULL,
-                                        NULL, self, on_wake, &self->wake) != napi_ok ||
+    if (napi_create_threadsafe_function(env, NULL, NULL, value_new_string(self->env, "weblocks"), 0,
+                                        1, NULL, NULL, self, on_wake, &self->wake) != napi_ok ||
         napi_add_env_cleanup_hook(env, module_free, self) != napi_ok) {
         module_free(self);
         napi_throw_error(env, NULL, "no event loop");
