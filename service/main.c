@@ -280,7 +280,9 @@ main(int argc, char **argv)
     Limits limits;
     int status = EXIT_USAGE;
 
-    setlocale(LC_ALL, "");
+    /* The categories that are used; each may be a file to open. */
+    setlocale(LC_CTYPE, "");
+    setlocale(LC_MESSAGES, "");
     g_log_writer_default_set_use_stderr(TRUE);
     if (!parse_command_line(&argc, &argv, &line, &error) ||
         !parse_limits(line.limits, &limits, &error)) {
