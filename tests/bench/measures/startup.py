@@ -33,8 +33,10 @@ def declare(settings):
     table = Table('startup', 'From nothing',
                   'The first lock: from the creation of an agent, which connects to the bus, until its lock is '
                   'granted. The service runs, or is ended before and started by dbus-daemon. Its processor time '
-                  'includes the identification of the client, and its end. The commands are run one after the '
-                  'other, by posix_spawn(). The ratio is `weblocks run` on the same bus to the row.',
+                  'includes the end of the client, and its identification, which is 37 % of it as perf counts: '
+                  '26 % are the files of /proc, and 6 % the second question to a bus that provides no pidfd. The '
+                  'commands are run one after the other, by posix_spawn(). The ratio is `weblocks run` on the '
+                  'same bus to the row.',
                   'us', 'WebLocks / it')
     for kind in settings.kinds:
         table.row(first(kind))
