@@ -7,6 +7,7 @@
 
 #include "common/bus-names.h"
 #include "tests/client/fixture.h"
+#include "tests/lib/case.h"
 
 #define SERVICE_OPTIONS "--idle-exit=0.02"
 
@@ -67,8 +68,7 @@ kill_service(const PrivateBus *bus)
 }
 
 /* Without any message after the kill, the service is started again, with its state. */
-static void
-test_restarted_for_held_locks(void)
+TEST("/activation/restarted-for-held-locks", test_restarted_for_held_locks)
 {
     PrivateBus *bus;
     g_autoptr(WebLocksManager) holder = NULL, waiter = NULL;
@@ -101,10 +101,4 @@ test_restarted_for_held_locks(void)
     private_bus_free(bus);
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/activation/restarted-for-held-locks", test_restarted_for_held_locks);
-    return test_run(NULL);
-}
+TEST_MAIN(test_run(NULL))

@@ -4,10 +4,10 @@
 /* Cancelling. The moments of a request at which it is cancelled are in scripts/requests.txt. */
 
 #include "tests/client/fixture.h"
+#include "tests/lib/case.h"
 
 /* An invalid name is an error of the caller, cancelled or not. */
-static void
-test_already_and_bad(void)
+TEST("/cancel/already-and-a-bad-name", test_already_and_bad)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
@@ -18,8 +18,7 @@ test_already_and_bad(void)
     g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
 }
 
-static void
-test_after_timeout(void)
+TEST("/cancel/after-the-timeout", test_after_timeout)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
     g_autoptr(WebLocksLock) held = test_lock(holder, "a");
@@ -36,8 +35,7 @@ test_after_timeout(void)
 
 /* ---- other calls */
 
-static void
-test_query(void)
+TEST("/cancel/query", test_query)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
@@ -53,8 +51,7 @@ test_query(void)
 }
 
 /* A release is done or not: one that was cancelled before it began leaves the lock held. */
-static void
-test_release_cancelled(void)
+TEST("/cancel/release", test_release_cancelled)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
@@ -120,10 +117,7 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/cancel/already-and-a-bad-name", test_already_and_bad);
-    g_test_add_func("/cancel/after-the-timeout", test_after_timeout);
-    g_test_add_func("/cancel/query", test_query);
-    g_test_add_func("/cancel/release", test_release_cancelled);
+    test_cases_add();
     g_test_add_data_func("/cancel/with-steal", "steal", test_with_option);
     g_test_add_data_func("/cancel/with-if-available", "if-available", test_with_option);
     g_test_add_data_func("/cancel/with-steal-unanswered", "steal", test_with_option_unanswered);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/client/claims.h"
+#include "tests/lib/case.h"
 
 /* Longer than any test waits. */
 #define LONG_MS  (1000u * 3600)
@@ -39,8 +40,7 @@ on_wanted(WebLocksClaim *claim, GParamSpec *pspec, gpointer n_yields)
     web_locks_claim_stop(claim);
 }
 
-static void
-test_wanted(void)
+TEST("/claim-asks/wanted", test_wanted)
 {
     g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
     g_auto(Notified) notified_one = {0}, notified_two = {0};
@@ -67,8 +67,7 @@ test_wanted(void)
 }
 
 /* The holder yields long before the grace is over; the claim was not started. */
-static void
-test_yields(void)
+TEST("/claim-asks/yields", test_yields)
 {
     g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
     g_auto(Notified) notified_one = {0}, notified_two = {0};
@@ -89,8 +88,7 @@ test_yields(void)
 }
 
 /* The holder doesn't: the lock is stolen when the grace is over, and not before. */
-static void
-test_grace(void)
+TEST("/claim-asks/grace", test_grace)
 {
     g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
     g_auto(Notified) notified_one = {0}, notified_two = {0};
@@ -112,8 +110,7 @@ test_grace(void)
 
 /* A double click: one operation, one steal, and one result. Each call can be cancelled; when all
  * are, a claim that was not started before is idle again. */
-static void
-test_twice(void)
+TEST("/claim-asks/twice", test_twice)
 {
     g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(one, "a");
@@ -149,8 +146,7 @@ test_twice(void)
 }
 
 /* A click after all others were cancelled, while the steal that they have begun is in progress. */
-static void
-test_again(void)
+TEST("/claim-asks/again", test_again)
 {
     g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(one, "a");
@@ -175,8 +171,7 @@ test_again(void)
 }
 
 /* Stopping the claim ends it, and a claim that was started before stays started otherwise. */
-static void
-test_stopped(void)
+TEST("/claim-asks/stopped", test_stopped)
 {
     g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(one, "a");
@@ -203,8 +198,7 @@ test_stopped(void)
 }
 
 /* A request that fails is the result, and nothing is stolen. */
-static void
-test_fails(void)
+TEST("/claim-asks/fails", test_fails)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(WebLocksClaim) claim = web_locks_claim_new(manager, "-a");
@@ -268,24 +262,10 @@ check_stopped_holder(gboolean is_stopped_before)
     close(fds[1]);
 }
 
-static void
-test_stopped_holder(void)
+TEST("/claim-asks/stopped-holder", test_stopped_holder)
 {
     check_stopped_holder(TRUE);
     check_stopped_holder(FALSE);
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/claim-asks/stopped-holder", test_stopped_holder);
-    g_test_add_func("/claim-asks/wanted", test_wanted);
-    g_test_add_func("/claim-asks/yields", test_yields);
-    g_test_add_func("/claim-asks/grace", test_grace);
-    g_test_add_func("/claim-asks/twice", test_twice);
-    g_test_add_func("/claim-asks/again", test_again);
-    g_test_add_func("/claim-asks/stopped", test_stopped);
-    g_test_add_func("/claim-asks/fails", test_fails);
-    return test_run(NULL);
-}
+TEST_MAIN(test_run(NULL))

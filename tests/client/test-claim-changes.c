@@ -4,11 +4,11 @@
 /* Claims that take over, whose service restarts, or that are freed in a handler. */
 
 #include "tests/client/claims.h"
+#include "tests/lib/case.h"
 
 /* ---- taking over */
 
-static void
-test_take_over(void)
+TEST("/claim/take-over", test_take_over)
 {
     g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
     g_auto(Notified) notified_one = {0}, notified_two = {0};
@@ -35,8 +35,7 @@ test_take_over(void)
 }
 
 /* The second call has the result of the first: the claim does not steal from itself. */
-static void
-test_take_over_twice(void)
+TEST("/claim/take-over-twice", test_take_over_twice)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), manager = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
@@ -62,8 +61,7 @@ test_take_over_twice(void)
 }
 
 /* After a stop it can take over again, also while the first one is unanswered. */
-static void
-test_take_over_stopped(void)
+TEST("/claim/take-over-stopped", test_take_over_stopped)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), manager = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
@@ -86,8 +84,7 @@ test_take_over_stopped(void)
 
 /* Of the same agent, so that the service reads in this order: it grants the request of the claim,
  * and then takes the lock from it. */
-static void
-test_take_over_at_grant(void)
+TEST("/claim/take-over-at-grant", test_take_over_at_grant)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
@@ -111,8 +108,7 @@ test_take_over_at_grant(void)
 }
 
 /* The request is granted before the failure of the take-over, whose result comes later. */
-static void
-test_take_over_fails_at_grant(void)
+TEST("/claim/take-over-fails-at-grant", test_take_over_fails_at_grant)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
@@ -137,8 +133,7 @@ test_take_over_fails_at_grant(void)
 
 /* ---- the service */
 
-static void
-test_service_restart(void)
+TEST("/claim/service-restart", test_service_restart)
 {
     g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
     g_auto(Notified) notified_one = {0}, notified_two = {0};
@@ -175,8 +170,7 @@ is_held_again(gpointer notified)
 }
 
 /* The next service has no stored state. */
-static void
-test_service_without_state(void)
+TEST("/claim/service-without-state", test_service_without_state)
 {
     g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
     g_auto(Notified) notified_one = {0}, notified_two = {0};
@@ -210,8 +204,7 @@ is_unavailable(gpointer claim)
 
 /* Two claims that wait for a service: when there is one, one of them holds the lock, and the other
  * waits in its queue. */
-static void
-test_service_missing(void)
+TEST("/claim/service-missing", test_service_missing)
 {
     g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new(),
                                three = test_manager_new();
@@ -273,8 +266,7 @@ is_dropped(gpointer drop)
     return ((Drop *)drop)->claim == NULL;
 }
 
-static void
-test_dropped_in_handler(void)
+TEST("/claim/dropped-in-handler", test_dropped_in_handler)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
 
@@ -306,8 +298,7 @@ on_holder_drop(WebLocksClaim *claim, GParamSpec *pspec, gpointer drop)
     g_clear_object(&((Drop *)drop)->claim);
 }
 
-static void
-test_dropped_in_view(void)
+TEST("/claim/dropped-in-view", test_dropped_in_view)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(other, "a");
@@ -319,19 +310,4 @@ test_dropped_in_view(void)
     test_wait_for_state(other, "a | ");
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/claim/take-over", test_take_over);
-    g_test_add_func("/claim/take-over-twice", test_take_over_twice);
-    g_test_add_func("/claim/take-over-stopped", test_take_over_stopped);
-    g_test_add_func("/claim/take-over-at-grant", test_take_over_at_grant);
-    g_test_add_func("/claim/take-over-fails-at-grant", test_take_over_fails_at_grant);
-    g_test_add_func("/claim/service-restart", test_service_restart);
-    g_test_add_func("/claim/service-without-state", test_service_without_state);
-    g_test_add_func("/claim/service-missing", test_service_missing);
-    g_test_add_func("/claim/dropped-in-handler", test_dropped_in_handler);
-    g_test_add_func("/claim/dropped-in-view", test_dropped_in_view);
-    return test_run(NULL);
-}
+TEST_MAIN(test_run(NULL))

@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include "tests/client/claims.h"
+#include "tests/lib/case.h"
 
 /* ---- holding */
 
-static void
-test_hold(void)
+TEST("/claim/hold", test_hold)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_auto(Notified) notified = {0};
@@ -41,8 +41,7 @@ test_hold(void)
 }
 
 /* A reference to the lock does not prolong the claim. */
-static void
-test_lock_outlives(void)
+TEST("/claim/lock-outlives", test_lock_outlives)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_auto(Notified) notified = {0};
@@ -58,8 +57,7 @@ test_lock_outlives(void)
     test_wait_for_state(other, " | ");
 }
 
-static void
-test_released_by_lock(void)
+TEST("/claim/released-by-lock", test_released_by_lock)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_auto(Notified) notified = {0};
@@ -76,8 +74,7 @@ test_released_by_lock(void)
 
 /* ---- waiting */
 
-static void
-test_queue(void)
+TEST("/claim/queue", test_queue)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), one = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(holder, "a"), noise = NULL;
@@ -113,8 +110,7 @@ test_queue(void)
     g_assert_cmpuint(notified_two.n_position, ==, 3); /* 2, 1, none */
 }
 
-static void
-test_both_shared(void)
+TEST("/claim/shared", test_both_shared)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksClaim) one = g_object_new(WEB_LOCKS_TYPE_CLAIM, "manager", manager, "name",
@@ -134,8 +130,7 @@ test_both_shared(void)
     g_assert_true(web_locks_claim_get_held(one));
 }
 
-static void
-test_stop_waiting(void)
+TEST("/claim/stop-waiting", test_stop_waiting)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), manager = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
@@ -162,8 +157,7 @@ test_stop_waiting(void)
 }
 
 /* The grant and the abort are sent at the same time. */
-static void
-test_stop_at_grant(void)
+TEST("/claim/stop-at-grant", test_stop_at_grant)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), manager = test_manager_new();
 
@@ -187,8 +181,7 @@ test_stop_at_grant(void)
 
 /* ---- losing */
 
-static void
-test_lost(void)
+TEST("/claim/lost", test_lost)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_auto(Notified) notified = {0};
@@ -209,8 +202,7 @@ test_lost(void)
     g_assert_cmpstr(notified.states->str, ==, "waiting held lost waiting held ");
 }
 
-static void
-test_reclaim(void)
+TEST("/claim/reclaim", test_reclaim)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_auto(Notified) notified = {0};
@@ -238,8 +230,7 @@ on_lost_stop(WebLocksClaim *claim, GParamSpec *pspec, gpointer data)
 }
 
 /* A handler can prevent the new request. */
-static void
-test_reclaim_stopped(void)
+TEST("/claim/reclaim-stopped", test_reclaim_stopped)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksClaim) claim =
@@ -274,8 +265,7 @@ expect_failure(WebLocksManager *manager, const char *name, GQuark domain, int co
     g_assert_cmpstr(notified.states->str, ==, "waiting failed idle ");
 }
 
-static void
-test_bad_names(void)
+TEST("/claim/bad-names", test_bad_names)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autofree char *long_name = g_strnfill(1025, 'a'), *endless = g_strnfill(40000, 'a');
@@ -292,8 +282,7 @@ test_bad_names(void)
     test_wait(claim_is_held, empty);
 }
 
-static void
-test_agent_closed(void)
+TEST("/claim/agent-closed", test_agent_closed)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), other = test_manager_new();
     g_auto(Notified) notified_holder = {0}, notified = {0};
@@ -372,8 +361,7 @@ run_thread(gpointer data)
     return NULL;
 }
 
-static void
-test_other_context(void)
+TEST("/claim/other-context", test_other_context)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), observer = test_manager_new();
     ThreadRun run = {manager, 0};
@@ -398,8 +386,7 @@ document_claim_new(Notified *notified)
     return claim;
 }
 
-static void
-test_document(void)
+TEST("/claim/document", test_document)
 {
     g_auto(Notified) notified_one = {0}, notified_two = {0};
     g_autoptr(WebLocksClaim) one = document_claim_new(&notified_one);
@@ -427,8 +414,7 @@ test_document(void)
 }
 
 /* The claim is stopped, or dropped, before the document has been opened. */
-static void
-test_document_stopped(void)
+TEST("/claim/document-stopped", test_document_stopped)
 {
     g_auto(Notified) notified = {0}, dropped = {0};
     g_autoptr(WebLocksClaim) claim = document_claim_new(&notified);
@@ -450,24 +436,4 @@ test_document_stopped(void)
     g_assert_cmpstr(notified.states->str, ==, "waiting idle waiting held ");
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/claim/hold", test_hold);
-    g_test_add_func("/claim/lock-outlives", test_lock_outlives);
-    g_test_add_func("/claim/released-by-lock", test_released_by_lock);
-    g_test_add_func("/claim/queue", test_queue);
-    g_test_add_func("/claim/shared", test_both_shared);
-    g_test_add_func("/claim/stop-waiting", test_stop_waiting);
-    g_test_add_func("/claim/stop-at-grant", test_stop_at_grant);
-    g_test_add_func("/claim/lost", test_lost);
-    g_test_add_func("/claim/reclaim", test_reclaim);
-    g_test_add_func("/claim/reclaim-stopped", test_reclaim_stopped);
-    g_test_add_func("/claim/bad-names", test_bad_names);
-    g_test_add_func("/claim/agent-closed", test_agent_closed);
-    g_test_add_func("/claim/other-context", test_other_context);
-    g_test_add_func("/claim/document", test_document);
-    g_test_add_func("/claim/document-stopped", test_document_stopped);
-    return test_run(NULL);
-}
+TEST_MAIN(test_run(NULL))

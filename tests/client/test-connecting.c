@@ -10,6 +10,7 @@
 
 #include "tests/client/fixture.h"
 #include "tests/client/silent-bus.h"
+#include "tests/lib/case.h"
 
 /* As documented, and what a busy machine may take more. */
 #define BOUND_US (25 * G_TIME_SPAN_SECOND)
@@ -136,8 +137,7 @@ test_silent(gconstpointer is_full)
 /* ---- time-outs */
 
 /* The time-out of a request includes connecting. */
-static void
-test_request_times_out(void)
+TEST("/connecting/request-times-out", test_request_times_out)
 {
     g_autoptr(SilentBus) bus = silent_bus_new(FALSE);
     g_autoptr(WebLocksAgent) agent =
@@ -153,8 +153,7 @@ test_request_times_out(void)
     answer_expect_error(&answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
 }
 
-static void
-test_bound(void)
+TEST("/connecting/bound", test_bound)
 {
     g_autoptr(SilentBus) full = silent_bus_new(TRUE), silent = silent_bus_new(FALSE);
     g_autofree char *list =
@@ -197,8 +196,7 @@ connect_to(const char *address)
 }
 
 /* The first one that can be connected to. */
-static void
-test_lists(void)
+TEST("/connecting/lists", test_lists)
 {
     g_autofree char *last = g_strconcat("unix:path=/nonexistent/bus;tcp:host=127.0.0.1,port=1;",
                                         test_bus()->address, NULL);
@@ -230,8 +228,7 @@ check_refused(const char *address)
     g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
 }
 
-static void
-test_refused(void)
+TEST("/connecting/refused", test_refused)
 {
     g_autofree char *long_name = g_strnfill(200, 'x');
     g_autofree char *too_long = g_strconcat("unix:path=/", long_name, NULL);
@@ -264,8 +261,7 @@ test_refused(void)
 
 /* Without an address in the environment, that of the session bus is a socket in the user's runtime
  * directory. No program is started if there is none. The last test. */
-static void
-test_session_bus(void)
+TEST("/connecting/session-bus", test_session_bus)
 {
     g_autoptr(WebLocksAgent) agent = NULL;
     g_autoptr(GError) error = NULL;
@@ -292,8 +288,7 @@ has_accepted(gpointer bus)
     return silent_bus_accept(bus) > 0;
 }
 
-static void
-test_full_for_a_while(void)
+TEST("/connecting/full-for-a-while", test_full_for_a_while)
 {
     g_autoptr(SilentBus) bus = silent_bus_new(TRUE);
     g_autoptr(WebLocksAgent) agent =
@@ -318,15 +313,10 @@ main(int argc, char **argv)
     int status;
 
     g_test_init(&argc, &argv, NULL);
+    test_cases_add();
     environment_init();
     g_test_add_data_func("/connecting/full", GINT_TO_POINTER(TRUE), test_silent);
     g_test_add_data_func("/connecting/silent", GINT_TO_POINTER(FALSE), test_silent);
-    g_test_add_func("/connecting/request-times-out", test_request_times_out);
-    g_test_add_func("/connecting/bound", test_bound);
-    g_test_add_func("/connecting/lists", test_lists);
-    g_test_add_func("/connecting/refused", test_refused);
-    g_test_add_func("/connecting/full-for-a-while", test_full_for_a_while);
-    g_test_add_func("/connecting/session-bus", test_session_bus);
     status = test_run(NULL);
     environment_clear();
     return status;

@@ -4,6 +4,7 @@
 /* Threads and main contexts: which thread dispatches what, and that there is no deadlock. */
 
 #include "tests/client/fixture.h"
+#include "tests/lib/case.h"
 
 /* A thread with its own thread-default main context. */
 typedef struct {
@@ -67,8 +68,7 @@ use_sync(gpointer data)
 }
 
 /* The agent's context is not iterated. */
-static void
-test_shared_sync(void)
+TEST("/contexts/an-agent-of-many-threads", test_shared_sync)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
 
@@ -139,8 +139,7 @@ use_both(gpointer data)
     use_sync(manager);
 }
 
-static void
-test_foreign(void)
+TEST("/contexts/an-agent-of-another-thread", test_foreign)
 {
     Owner owner = {0};
     GThread *thread = owner_start(&owner);
@@ -166,8 +165,7 @@ on_lost_thread(WebLocksLock *lock, const GError *loss, gpointer data)
 }
 
 /* The signal is emitted in the agent's main context, whichever thread requested the lock. */
-static void
-test_lost_in_the_agents_context(void)
+TEST("/contexts/lost-in-the-agents-context", test_lost_in_the_agents_context)
 {
     Owner owner = {0};
     GThread *thread = owner_start(&owner);
@@ -186,8 +184,7 @@ test_lost_in_the_agents_context(void)
 
 /* ---- nothing runs inside a sync call */
 
-static void
-test_no_signals_inside(void)
+TEST("/contexts/no-signals-inside-a-sync-call", test_no_signals_inside)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), stolen = NULL, again = NULL;
@@ -233,8 +230,7 @@ on_lost_nested(WebLocksLock *lock, const GError *loss, gpointer data)
     nested->n_done++;
 }
 
-static void
-test_sync_in_lost(void)
+TEST("/contexts/a-sync-call-in-lost", test_sync_in_lost)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), stolen = NULL;
@@ -262,8 +258,7 @@ on_lock_loop(GObject *source, GAsyncResult *result, gpointer data)
     nested->n_done++;
 }
 
-static void
-test_loop_in_callback(void)
+TEST("/contexts/a-loop-in-a-callback", test_loop_in_callback)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     Nested nested = {manager, 0};
@@ -274,8 +269,7 @@ test_loop_in_callback(void)
 
 /* ---- async and sync calls of one agent, mixed */
 
-static void
-test_sync_after_async(void)
+TEST("/contexts/sync-calls-after-async-ones", test_sync_after_async)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     WebLocksAgent *agent = web_locks_manager_get_agent(manager);
@@ -310,8 +304,7 @@ wait_for_lock(gpointer data)
     g_assert_nonnull(lock);
 }
 
-static void
-test_waits_for_own_agent(void)
+TEST("/contexts/a-thread-waits-for-its-own-agent", test_waits_for_own_agent)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     WebLocksLock *lock = test_lock(manager, "a");
@@ -349,8 +342,7 @@ close_soon(gpointer data)
     return NULL;
 }
 
-static void
-test_closed_by_another(void)
+TEST("/contexts/closed-by-another-thread", test_closed_by_another)
 {
     for (guint i = 0; i < 10; i++) {
         g_autoptr(WebLocksManager) manager = test_manager_new();
@@ -361,18 +353,4 @@ test_closed_by_another(void)
     }
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/contexts/an-agent-of-many-threads", test_shared_sync);
-    g_test_add_func("/contexts/an-agent-of-another-thread", test_foreign);
-    g_test_add_func("/contexts/lost-in-the-agents-context", test_lost_in_the_agents_context);
-    g_test_add_func("/contexts/no-signals-inside-a-sync-call", test_no_signals_inside);
-    g_test_add_func("/contexts/a-sync-call-in-lost", test_sync_in_lost);
-    g_test_add_func("/contexts/a-loop-in-a-callback", test_loop_in_callback);
-    g_test_add_func("/contexts/sync-calls-after-async-ones", test_sync_after_async);
-    g_test_add_func("/contexts/a-thread-waits-for-its-own-agent", test_waits_for_own_agent);
-    g_test_add_func("/contexts/closed-by-another-thread", test_closed_by_another);
-    return test_run(NULL);
-}
+TEST_MAIN(test_run(NULL))

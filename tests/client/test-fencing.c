@@ -12,9 +12,9 @@ typedef struct {
 } Resource;
 
 #include "losing-snippet.h"
+#include "tests/lib/case.h"
 
-static void
-test_late_writer(void)
+TEST("/fencing/late-writer", test_late_writer)
 {
     g_autoptr(WebLocksManager) first = test_manager_new(), second = test_manager_new();
     g_autoptr(WebLocksLock) lost = test_lock(first, "a"), lock = NULL;
@@ -30,8 +30,7 @@ test_late_writer(void)
 }
 
 /* The next holder may write, also if the lock was not stolen. */
-static void
-test_next_writer(void)
+TEST("/fencing/next-writer", test_next_writer)
 {
     g_autoptr(WebLocksManager) first = test_manager_new(), second = test_manager_new();
     Resource resource = {0};
@@ -48,11 +47,4 @@ test_next_writer(void)
     }
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/fencing/late-writer", test_late_writer);
-    g_test_add_func("/fencing/next-writer", test_next_writer);
-    return test_run(NULL);
-}
+TEST_MAIN(test_run(NULL))

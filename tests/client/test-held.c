@@ -5,6 +5,7 @@
  * signal is emitted when the main context runs, and not before. */
 
 #include "tests/client/fixture.h"
+#include "tests/lib/case.h"
 
 /* More packets than are read for one event, and fewer than the socket holds. */
 #define N_LOCKS     24
@@ -26,8 +27,7 @@ barrier(WebLocksManager *other)
     g_free(test_state(other));
 }
 
-static void
-test_stolen(void)
+TEST("/held/stolen", test_stolen)
 {
     g_autoptr(WebLocksManager) other = test_manager_new();
     g_autoptr(GMainContext) context = g_main_context_new();
@@ -57,8 +57,7 @@ test_stolen(void)
 }
 
 /* Each loss is in a packet of its own, and the last one is found immediately, too. */
-static void
-test_many(void)
+TEST("/held/many", test_many)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), other = test_manager_new();
     g_autoptr(GPtrArray) locks = g_ptr_array_new_with_free_func(g_object_unref);
@@ -77,8 +76,7 @@ test_many(void)
 }
 
 /* The service restarts without its state, which takes the library some messages to find out. */
-static void
-test_restarted_without_state(void)
+TEST("/held/service-restarts-without-state", test_restarted_without_state)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
@@ -93,12 +91,4 @@ test_restarted_without_state(void)
     test_service_start();
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/held/stolen", test_stolen);
-    g_test_add_func("/held/many", test_many);
-    g_test_add_func("/held/service-restarts-without-state", test_restarted_without_state);
-    return test_run(NULL);
-}
+TEST_MAIN(test_run(NULL))

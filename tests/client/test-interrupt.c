@@ -4,6 +4,7 @@
 /* WebLocksRequest: a wait that a signal handler interrupts, and that leaves the request pending. */
 
 #include "tests/client/fixture.h"
+#include "tests/lib/case.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -93,8 +94,7 @@ interrupt(WebLocksRequest *request, WebLocksManager *holder, const char *state)
     test_wait_for_state(holder, state);
 }
 
-static void
-test_place_in_the_queue(void)
+TEST("/interrupt/place-in-the-queue", test_place_in_the_queue)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
     g_autoptr(WebLocksLock) held = test_lock(holder, "a"), lock = NULL;
@@ -114,8 +114,7 @@ test_place_in_the_queue(void)
     g_object_unref(answer_expect_lock(&next));
 }
 
-static void
-test_dropped(void)
+TEST("/interrupt/dropped", test_dropped)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
     g_autoptr(WebLocksLock) held = test_lock(holder, "a");
@@ -139,8 +138,7 @@ granted_after_interrupt(WebLocksManager *holder, WebLocksManager *waiter)
     return request;
 }
 
-static void
-test_granted_and_returned(void)
+TEST("/interrupt/granted-and-returned", test_granted_and_returned)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
     g_autoptr(WebLocksRequest) request = granted_after_interrupt(holder, waiter);
@@ -150,8 +148,7 @@ test_granted_and_returned(void)
     g_assert_true(web_locks_lock_get_held(lock));
 }
 
-static void
-test_granted_and_dropped(void)
+TEST("/interrupt/granted-and-dropped", test_granted_and_dropped)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
 
@@ -160,8 +157,7 @@ test_granted_and_dropped(void)
 }
 
 /* The grant has been read, by a main context, when the request is dropped. */
-static void
-test_read_and_dropped(void)
+TEST("/interrupt/read-and-dropped", test_read_and_dropped)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
     WebLocksRequest *request = granted_after_interrupt(holder, waiter);
@@ -173,8 +169,7 @@ test_read_and_dropped(void)
 
 /* ---- other ends of a wait */
 
-static void
-test_other_results(void)
+TEST("/interrupt/other-results", test_other_results)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), manager = test_manager_new();
     g_autoptr(WebLocksLock) held = test_lock(holder, "a");
@@ -196,8 +191,7 @@ test_other_results(void)
 }
 
 /* Cancelling after the request was dropped has no effect. */
-static void
-test_cancelled_after_drop(void)
+TEST("/interrupt/cancelled-after-drop", test_cancelled_after_drop)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), manager = test_manager_new();
     g_autoptr(WebLocksLock) held = test_lock(holder, "a");
@@ -231,8 +225,7 @@ contend(gpointer data)
     return lock;
 }
 
-static void
-test_two_threads(void)
+TEST("/interrupt/two-threads", test_two_threads)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
     g_autoptr(WebLocksLock) held = test_lock(holder, "a"), mine = NULL, its = NULL;
@@ -245,8 +238,7 @@ test_two_threads(void)
     g_assert_true((mine == NULL) != (its == NULL));
 }
 
-static void
-test_fork(void)
+TEST("/interrupt/fork", test_fork)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
     g_autoptr(WebLocksLock) held = test_lock(holder, "a"), lock = NULL;
@@ -273,18 +265,4 @@ test_fork(void)
     lock = expect_lock(request);
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/interrupt/place-in-the-queue", test_place_in_the_queue);
-    g_test_add_func("/interrupt/dropped", test_dropped);
-    g_test_add_func("/interrupt/granted-and-returned", test_granted_and_returned);
-    g_test_add_func("/interrupt/granted-and-dropped", test_granted_and_dropped);
-    g_test_add_func("/interrupt/read-and-dropped", test_read_and_dropped);
-    g_test_add_func("/interrupt/other-results", test_other_results);
-    g_test_add_func("/interrupt/cancelled-after-drop", test_cancelled_after_drop);
-    g_test_add_func("/interrupt/two-threads", test_two_threads);
-    g_test_add_func("/interrupt/fork", test_fork);
-    return test_run(NULL);
-}
+TEST_MAIN(test_run(NULL))

@@ -5,12 +5,12 @@
  * notification. */
 
 #include "tests/client/fixture.h"
+#include "tests/lib/case.h"
 
 /* ---- released */
 
 /* The second call does not wait for the first. */
-static void
-test_release_twice_at_the_same_time(void)
+TEST("/lock/released-twice-at-the-same-time", test_release_twice_at_the_same_time)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
@@ -28,8 +28,7 @@ test_release_twice_at_the_same_time(void)
 }
 
 /* One notification, and what follows on the same agent comes after the release. */
-static void
-test_release_without_waiting(void)
+TEST("/lock/released-without-waiting", test_release_without_waiting)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), again = NULL, next = NULL;
@@ -57,8 +56,7 @@ test_release_without_waiting(void)
 }
 
 /* The service has ended it, and the notification is in the holder's socket when it is released. */
-static void
-test_stolen_while_releasing(void)
+TEST("/lock/stolen-while-releasing", test_stolen_while_releasing)
 {
     g_autoptr(WebLocksManager) other = test_manager_new();
     g_autoptr(GMainContext) context = g_main_context_new();
@@ -88,8 +86,7 @@ test_stolen_while_releasing(void)
 /* ---- dropped */
 
 /* The lock is the last object of its agent. */
-static void
-test_unref_last(void)
+TEST("/lock/dropped-last-of-its-agent", test_unref_last)
 {
     g_autoptr(WebLocksManager) observer = test_manager_new();
     WebLocksManager *manager = test_manager_new();
@@ -112,8 +109,7 @@ on_lost_unref(WebLocksLock *lock, const GError *loss, gpointer data)
     g_clear_object(own);
 }
 
-static void
-test_unref_in_lost(void)
+TEST("/lock/dropped-in-its-own-lost", test_unref_in_lost)
 {
     g_autoptr(WebLocksManager) other = test_manager_new();
     WebLocksManager *holder = test_manager_new();
@@ -131,8 +127,7 @@ test_unref_in_lost(void)
 }
 
 /* The lock is not taken out of the result. */
-static void
-test_result_ignored(void)
+TEST("/lock/never-taken-out-of-the-answer", test_result_ignored)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_auto(Answer) answer = {0};
@@ -155,8 +150,7 @@ unref_in_thread(gpointer lock)
 
 /* The thread drops the lock, the last reference to the agent, while the agent's context runs here.
  */
-static void
-test_unref_last_in_thread(void)
+TEST("/lock/dropped-in-another-thread-last-of-its-agent", test_unref_last_in_thread)
 {
     g_autoptr(WebLocksManager) observer = test_manager_new();
 
@@ -198,8 +192,7 @@ slots(guint n)
 }
 
 /* The one that waits is granted with it, and the token stays; once more changes nothing. */
-static void
-test_downgrade(void)
+TEST("/lock/downgraded", test_downgrade)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), shared = NULL;
@@ -226,8 +219,7 @@ test_downgrade(void)
     g_assert_cmpuint(web_locks_lock_get_token(lock), ==, token);
 }
 
-static void
-test_downgrade_refused(void)
+TEST("/lock/downgrade-refused", test_downgrade_refused)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_autoptr(GCancellable) cancelled = g_cancellable_new();
@@ -262,8 +254,7 @@ test_downgrade_refused(void)
 }
 
 /* The last reference is that of the task, which ends with the answer. */
-static void
-test_downgrade_and_drop(void)
+TEST("/lock/downgraded-and-dropped", test_downgrade_and_drop)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
 
@@ -279,19 +270,4 @@ test_downgrade_and_drop(void)
     test_wait_for_state(manager, " | ");
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/lock/released-twice-at-the-same-time", test_release_twice_at_the_same_time);
-    g_test_add_func("/lock/released-without-waiting", test_release_without_waiting);
-    g_test_add_func("/lock/stolen-while-releasing", test_stolen_while_releasing);
-    g_test_add_func("/lock/dropped-last-of-its-agent", test_unref_last);
-    g_test_add_func("/lock/dropped-in-its-own-lost", test_unref_in_lost);
-    g_test_add_func("/lock/never-taken-out-of-the-answer", test_result_ignored);
-    g_test_add_func("/lock/dropped-in-another-thread-last-of-its-agent", test_unref_last_in_thread);
-    g_test_add_func("/lock/downgraded", test_downgrade);
-    g_test_add_func("/lock/downgrade-refused", test_downgrade_refused);
-    g_test_add_func("/lock/downgraded-and-dropped", test_downgrade_and_drop);
-    return test_run(NULL);
-}
+TEST_MAIN(test_run(NULL))

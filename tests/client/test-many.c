@@ -4,6 +4,7 @@
 /* Several locks in one call: all or none, without deadlocks. */
 
 #include "tests/client/fixture.h"
+#include "tests/lib/case.h"
 
 #define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
@@ -52,8 +53,7 @@ expect_error(Answer *answer, GQuark domain, int code)
 
 /* ---- all */
 
-static void
-test_order(void)
+TEST("/many/in-the-order-of-names", test_order)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(GPtrArray) locks =
@@ -64,8 +64,7 @@ test_order(void)
         test_release(locks->pdata[i]);
 }
 
-static void
-test_waiting(void)
+TEST("/many/waits", test_waiting)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
     g_autoptr(WebLocksLock) held = test_lock(holder, "b");
@@ -93,8 +92,7 @@ test_waiting(void)
 
 /* ---- none */
 
-static void
-test_if_available_taken(void)
+TEST("/many/none-if-one-is-not-available", test_if_available_taken)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksLock) held = test_lock(holder, "b");
@@ -108,8 +106,7 @@ test_if_available_taken(void)
     assert_state(other, "b | ");
 }
 
-static void
-test_bad_name(void)
+TEST("/many/none-if-a-name-is-bad", test_bad_name)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(GError) error = NULL;
@@ -125,8 +122,7 @@ test_bad_name(void)
 }
 
 /* One time-out for all: it continues while the first ones are granted. */
-static void
-test_timed_out(void)
+TEST("/many/none-in-time", test_timed_out)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
     g_autoptr(WebLocksLock) held = test_lock(holder, "b");
@@ -140,8 +136,7 @@ test_timed_out(void)
 }
 
 /* At every stage: before any grant, between two, after the last. */
-static void
-test_cancelled_anywhere(void)
+TEST("/many/none-wherever-it-is-cancelled", test_cancelled_anywhere)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     guint n_granted = 0, n_cancelled = 0;
@@ -172,8 +167,7 @@ test_cancelled_anywhere(void)
 }
 
 /* The first is stolen while the second is waited for. */
-static void
-test_stolen_meanwhile(void)
+TEST("/many/none-if-one-is-stolen-meanwhile", test_stolen_meanwhile)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new(),
                                stealing = test_manager_new();
@@ -188,8 +182,7 @@ test_stolen_meanwhile(void)
     test_wait_for_state(stealing, "a | ");
 }
 
-static void
-test_closed_meanwhile(void)
+TEST("/many/none-if-closed", test_closed_meanwhile)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
     g_autoptr(WebLocksLock) held = test_lock(holder, "b");
@@ -230,8 +223,7 @@ take_often(gpointer data)
     return NULL;
 }
 
-static void
-test_crossed(void)
+TEST("/many/crossed-orders", test_crossed)
 {
     g_autoptr(WebLocksManager) observer = test_manager_new();
     GThread *threads[2];
@@ -243,18 +235,4 @@ test_crossed(void)
     test_wait_for_state(observer, " | ");
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/many/in-the-order-of-names", test_order);
-    g_test_add_func("/many/waits", test_waiting);
-    g_test_add_func("/many/none-if-one-is-not-available", test_if_available_taken);
-    g_test_add_func("/many/none-if-a-name-is-bad", test_bad_name);
-    g_test_add_func("/many/none-in-time", test_timed_out);
-    g_test_add_func("/many/none-wherever-it-is-cancelled", test_cancelled_anywhere);
-    g_test_add_func("/many/none-if-one-is-stolen-meanwhile", test_stolen_meanwhile);
-    g_test_add_func("/many/none-if-closed", test_closed_meanwhile);
-    g_test_add_func("/many/crossed-orders", test_crossed);
-    return test_run(NULL);
-}
+TEST_MAIN(test_run(NULL))

@@ -19,6 +19,7 @@
 
 #include "client-lib/evidence/process-look.h"
 #include "common/boot-time.h"
+#include "tests/lib/case.h"
 
 #define SECOND G_USEC_PER_SEC
 #define LATER  (3600 * (gint64)SECOND)
@@ -88,8 +89,7 @@ wait_for_state(pid_t pid, char state)
     }
 }
 
-static void
-test_sleeping(void)
+TEST("/process-look/sleeping", test_sleeping)
 {
     pid_t pid = spawn(pause_forever);
     ProcessLook look = {0};
@@ -110,8 +110,7 @@ be_traced(void)
     raise(SIGSTOP);
 }
 
-static void
-test_traced(void)
+TEST("/process-look/traced", test_traced)
 {
     pid_t pid = spawn(be_traced);
     ProcessLook look = {0};
@@ -135,8 +134,7 @@ sleep_uninterruptibly(void)
     pause_forever();
 }
 
-static void
-test_uninterruptible(void)
+TEST("/process-look/uninterruptible", test_uninterruptible)
 {
     const gint64 deadline_us = boot_time_get_us() + PATIENCE_US;
     pid_t pid = spawn(sleep_uninterruptibly);
@@ -171,8 +169,7 @@ run_forever(void)
         ;
 }
 
-static void
-test_running(void)
+TEST("/process-look/running", test_running)
 {
     pid_t pid = spawn(run_forever);
     ProcessLook look = {0};
@@ -223,8 +220,7 @@ freeze(const char *group, pid_t pid, gboolean is_frozen)
     wait_for_state(pid, is_frozen ? PROCESS_LOOK_FROZEN : 'S');
 }
 
-static void
-test_frozen(void)
+TEST("/process-look/frozen", test_frozen)
 {
     g_autofree char *outer = g_strdup_printf(GROUPS "/weblocks-test-%d", getpid());
     g_autofree char *inner = g_build_filename(outer, "inner", NULL);
@@ -256,8 +252,7 @@ test_frozen(void)
 
 /* ---- identification of the process */
 
-static void
-test_started_later(void)
+TEST("/process-look/started-later", test_started_later)
 {
     const gint64 before_us = boot_time_get_us();
     pid_t pid = spawn(pause_forever);
@@ -273,8 +268,7 @@ test_started_later(void)
 }
 
 /* The pid is given to another process between two looks. */
-static void
-test_reused(void)
+TEST("/process-look/reused", test_reused)
 {
     pid_t pid = spawn(pause_forever);
     ProcessLook look = {0};
@@ -294,8 +288,7 @@ rename_and_pause(void)
     pause_forever();
 }
 
-static void
-test_name(void)
+TEST("/process-look/name", test_name)
 {
     pid_t pid = spawn(rename_and_pause);
     ProcessLook look = {0};
@@ -309,8 +302,7 @@ test_name(void)
     end(pid);
 }
 
-static void
-test_none(void)
+TEST("/process-look/none", test_none)
 {
     ProcessLook look = {0};
     gint64 idle_us = -1;
@@ -321,18 +313,4 @@ test_none(void)
     g_assert_cmpint(look_at(&look, -1, "", SECOND, &idle_us), ==, '\0');
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/process-look/sleeping", test_sleeping);
-    g_test_add_func("/process-look/traced", test_traced);
-    g_test_add_func("/process-look/uninterruptible", test_uninterruptible);
-    g_test_add_func("/process-look/running", test_running);
-    g_test_add_func("/process-look/frozen", test_frozen);
-    g_test_add_func("/process-look/started-later", test_started_later);
-    g_test_add_func("/process-look/reused", test_reused);
-    g_test_add_func("/process-look/name", test_name);
-    g_test_add_func("/process-look/none", test_none);
-    return g_test_run();
-}
+TEST_MAIN(g_test_run())

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tests/client/fixture.h"
+#include "tests/lib/case.h"
 
 static WebLocksSnapshot *
 query(WebLocksManager *manager)
@@ -27,8 +28,7 @@ inspect(WebLocksManager *manager, const char *name)
     return snapshot;
 }
 
-static void
-test_inspect_all(void)
+TEST("/query/inspect", test_inspect_all)
 {
     g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
     g_autoptr(WebLocksOptions) options =
@@ -94,8 +94,7 @@ check_names(GListModel *infos)
     g_assert_cmpuint(g_hash_table_size(seen), ==, ENTRIES);
 }
 
-static void
-test_pages(void)
+TEST("/query/pages", test_pages)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), waiter = test_manager_new();
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
@@ -138,8 +137,7 @@ test_pages(void)
 }
 
 /* A snapshot doesn't change. */
-static void
-test_snapshot_stays(void)
+TEST("/query/a-snapshot-does-not-change", test_snapshot_stays)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
@@ -176,8 +174,7 @@ find_session(GPtrArray *buckets)
 }
 
 /* Who has no request in it can look at it, and end its locks, and no more. */
-static void
-test_private(void)
+TEST("/query/private-session", test_private)
 {
     g_autoptr(WebLocksAgent) agent = test_agent_new(), observer = test_agent_new();
     g_autoptr(WebLocksManager) private = web_locks_agent_create_private_manager(agent);
@@ -204,8 +201,7 @@ test_private(void)
     assert_state(session, "a | ");
 }
 
-static void
-test_buckets(void)
+TEST("/query/buckets", test_buckets)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     WebLocksAgent *agent = web_locks_manager_get_agent(manager);
@@ -237,10 +233,6 @@ main(int argc, char **argv)
     static const char *const limits[] = {"requestsPerClient=10000", NULL};
 
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/query/a-snapshot-does-not-change", test_snapshot_stays);
-    g_test_add_func("/query/inspect", test_inspect_all);
-    g_test_add_func("/query/pages", test_pages);
-    g_test_add_func("/query/buckets", test_buckets);
-    g_test_add_func("/query/private-session", test_private);
+    test_cases_add();
     return test_run(limits);
 }

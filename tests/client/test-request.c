@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/client/fixture.h"
+#include "tests/lib/case.h"
 
 /* ---- names */
 
@@ -26,8 +27,7 @@ check_bad_name(const char *name, GQuark domain, int code)
     assert_state(manager, " | ");
 }
 
-static void
-test_bad_names(void)
+TEST("/request/bad-names", test_bad_names)
 {
     static const char *const bad[] = {
         "\xff",             /* not UTF-8 */
@@ -51,8 +51,7 @@ test_bad_names(void)
 }
 
 /* A huge name is refused without being read as a whole, let alone copied. */
-static void
-test_huge_names(void)
+TEST("/request/huge-names", test_huge_names)
 {
     const gsize size = 200 * 1024 * 1024;
     g_autofree char *huge = g_malloc(size + 1);
@@ -110,8 +109,7 @@ test_huge_names(void)
 }
 
 /* That the agent is unusable is checked before everything else [3.2.1]. */
-static void
-test_closed_first(void)
+TEST("/request/of-a-closed-agent", test_closed_first)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     const char *const names[] = {"a", "-", NULL};
@@ -150,8 +148,7 @@ typedef struct {
     gboolean is_invalid_argument; /* else NOT_SUPPORTED */
 } BadOptions;
 
-static void
-test_bad_options(void)
+TEST("/request/bad-options", test_bad_options)
 {
     static const BadOptions rows[] = {
         {.steal = TRUE, .if_available = TRUE},
@@ -180,8 +177,7 @@ test_bad_options(void)
 }
 
 /* Later changes of the options don't affect a request that has been made. */
-static void
-test_options_copied(void)
+TEST("/request/options-are-copied", test_options_copied)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(WebLocksOptions) options = test_shared();
@@ -195,14 +191,4 @@ test_options_copied(void)
     assert_state(manager, "a:s | ");
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/request/huge-names", test_huge_names);
-    g_test_add_func("/request/of-a-closed-agent", test_closed_first);
-    g_test_add_func("/request/bad-names", test_bad_names);
-    g_test_add_func("/request/bad-options", test_bad_options);
-    g_test_add_func("/request/options-are-copied", test_options_copied);
-    return test_run(NULL);
-}
+TEST_MAIN(test_run(NULL))

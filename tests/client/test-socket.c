@@ -12,6 +12,7 @@
 
 #include "common/bus-names.h"
 #include "tests/client/fixture.h"
+#include "tests/lib/case.h"
 
 /* ---- messages on the bus */
 
@@ -161,8 +162,7 @@ use_async(WebLocksManager *manager)
 /* ---- lock operations don't use the bus */
 
 /* The agent connects when it is first used. */
-static void
-test_lazy(void)
+TEST("/socket/lazy", test_lazy)
 {
     g_autoptr(WebLocksAgent) agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     g_autoptr(WebLocksManager) manager = test_manager_of(agent);
@@ -175,8 +175,7 @@ test_lazy(void)
 }
 
 /* The agent connects while there is no service, and is used with two successive ones. */
-static void
-test_late(void)
+TEST("/socket/late", test_late)
 {
     g_autoptr(WebLocksManager) manager = NULL;
 
@@ -248,8 +247,7 @@ hold_and_fork(const char *bucket, int to_test, int from_test)
     _exit(read(from_test, target, 1) < 0); /* exits when the test closes it */
 }
 
-static void
-test_fork(void)
+TEST("/socket/fork", test_fork)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(WebLocksLock) lock = NULL;
@@ -329,8 +327,7 @@ is_done(gpointer blocked)
     return ((Blocked *)blocked)->n_left == 0;
 }
 
-static void
-test_blocked_async(void)
+TEST("/socket/blocked-async", test_blocked_async)
 {
     g_autoptr(WebLocksManager) other = test_manager_new();
 
@@ -349,10 +346,7 @@ main(int argc, char **argv)
     int status;
 
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/socket/lazy", test_lazy);
-    g_test_add_func("/socket/late", test_late);
-    g_test_add_func("/socket/fork", test_fork);
-    g_test_add_func("/socket/blocked-async", test_blocked_async);
+    test_cases_add();
     status = test_run(NULL);
     g_clear_object(&eavesdropper.connection);
     return status;

@@ -5,6 +5,7 @@
 
 #include "client-lib/evidence/wait-graph.h"
 #include "client-lib/lock-info-private.h"
+#include "tests/lib/case.h"
 
 #define CLIENTS 6
 #define NAMES   5
@@ -197,8 +198,7 @@ model_count(const Model *model, guint client, guint name)
     return model->wants[client][name] ? 1 : 0;
 }
 
-static void
-test_random(void)
+TEST("/wait-graph/random", test_random)
 {
     guint n_cycles = 0, n_counting = 0;
 
@@ -236,8 +236,7 @@ test_random(void)
 
 /* Each of two clients holds a slot, and waits for a lock of the third one, which waits for a slot;
  * and then the second one does not. */
-static void
-test_counting(void)
+TEST("/wait-graph/counting", test_counting)
 {
     Lists lists = lists_new();
     g_autoptr(WaitGraph) all = NULL;
@@ -260,8 +259,7 @@ test_counting(void)
 }
 
 /* A host counts as one client, whose process is unknown. */
-static void
-test_hosts(void)
+TEST("/wait-graph/hosts", test_hosts)
 {
     Lists lists = lists_new();
     g_autoptr(WaitGraph) graph = NULL;
@@ -296,8 +294,7 @@ ring_new(guint n)
     return lists;
 }
 
-static void
-test_ring(void)
+TEST("/wait-graph/ring", test_ring)
 {
     Lists lists = ring_new(MANY);
     g_autoptr(WaitGraph) whole =
@@ -324,8 +321,7 @@ test_ring(void)
 }
 
 /* Beyond the limit of the search, nothing is found. */
-static void
-test_endless(void)
+TEST("/wait-graph/endless", test_endless)
 {
     Lists lists = ring_new(WAIT_GRAPH_STEPS_MAX);
     g_autoptr(WaitGraph) graph =
@@ -336,14 +332,4 @@ test_endless(void)
     lists_free(&lists);
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/wait-graph/random", test_random);
-    g_test_add_func("/wait-graph/counting", test_counting);
-    g_test_add_func("/wait-graph/hosts", test_hosts);
-    g_test_add_func("/wait-graph/ring", test_ring);
-    g_test_add_func("/wait-graph/endless", test_endless);
-    return g_test_run();
-}
+TEST_MAIN(g_test_run())

@@ -4,6 +4,7 @@
 /* Whether somebody waits for a lock: its property `wanted`. */
 
 #include "tests/client/fixture.h"
+#include "tests/lib/case.h"
 
 #define DEADLINE_US (test_factor() * 30 * G_TIME_SPAN_SECOND)
 
@@ -62,8 +63,7 @@ has_two(gpointer watch)
 }
 
 /* What the holder's property was at each notification. */
-static void
-test_request(void)
+TEST("/wanted/request", test_request)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(holder, "a"), unrelated = test_lock(holder, "b");
@@ -86,8 +86,7 @@ test_request(void)
 }
 
 /* The next holder of a lock that others wait for, and the end of a lock that was wanted. */
-static void
-test_ends(void)
+TEST("/wanted/ends", test_ends)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(holder, "a"), next = NULL, last = NULL;
@@ -112,8 +111,7 @@ test_ends(void)
 }
 
 /* What has arrived counts. If nobody listens, nothing is queued for the context. */
-static void
-test_without_a_main_loop(void)
+TEST("/wanted/without-a-main-loop", test_without_a_main_loop)
 {
     g_autoptr(WebLocksManager) other = test_manager_new();
     g_autoptr(GMainContext) context = g_main_context_new();
@@ -155,8 +153,7 @@ test_without_a_main_loop(void)
 }
 
 /* The next service tells it again, or that it is so no more. */
-static void
-test_restart(void)
+TEST("/wanted/restart", test_restart)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksLock) a = test_lock(holder, "a"), b = test_lock(holder, "b");
@@ -182,13 +179,4 @@ test_restart(void)
     g_object_unref(answer_expect_lock(&to_a));
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/wanted/request", test_request);
-    g_test_add_func("/wanted/ends", test_ends);
-    g_test_add_func("/wanted/without-a-main-loop", test_without_a_main_loop);
-    g_test_add_func("/wanted/restart", test_restart);
-    return test_run(NULL);
-}
+TEST_MAIN(test_run(NULL))

@@ -11,6 +11,7 @@
 
 #include "client-lib/lock-info-private.h"
 #include "common/program-name.h"
+#include "tests/lib/case.h"
 
 #define SCRIPT "nightly-job"
 
@@ -42,8 +43,7 @@ check(const Entry *entry, const char *who, guint who_pid)
     g_assert_cmpuint(web_locks_lock_info_get_who_pid(info), ==, who_pid);
 }
 
-static void
-test_commands(void)
+TEST("/who/commands", test_commands)
 {
     static const struct {
         const char *command, *who;
@@ -68,8 +68,7 @@ test_commands(void)
     }
 }
 
-static void
-test_words(void)
+TEST("/who/words", test_words)
 {
     static const struct {
         const char *words, *name;
@@ -107,8 +106,7 @@ test_words(void)
 }
 
 /* A shell with a script, which ends with its input. */
-static void
-test_process(void)
+TEST("/who/process", test_process)
 {
     g_autofree char *path = g_build_filename(folder, SCRIPT, NULL);
     char *argv[] = {(char *)"sh", path, NULL};
@@ -140,8 +138,7 @@ test_process(void)
     g_unlink(path);
 }
 
-static void
-test_applications(void)
+TEST("/who/applications", test_applications)
 {
     g_autofree char *applications = g_build_filename(folder, "applications", NULL);
     g_autofree char *path = g_build_filename(applications, "org.example.App.desktop", NULL);
@@ -164,8 +161,7 @@ test_applications(void)
     g_rmdir(applications);
 }
 
-static void
-test_hosts(void)
+TEST("/who/hosts", test_hosts)
 {
     const Entry entry = {.client_id = "host:node1", .command = "rsync (pid 8)"};
 
@@ -183,11 +179,7 @@ main(int argc, char **argv)
     g_setenv("XDG_DATA_DIRS", folder, TRUE);
     g_setenv("XDG_DATA_HOME", folder, TRUE);
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/who/commands", test_commands);
-    g_test_add_func("/who/words", test_words);
-    g_test_add_func("/who/process", test_process);
-    g_test_add_func("/who/applications", test_applications);
-    g_test_add_func("/who/hosts", test_hosts);
+    test_cases_add();
     result = g_test_run();
     g_rmdir(folder);
     g_free(folder);

@@ -4,11 +4,11 @@
 /* paths: the nodes of hosts, buckets and names, and which texts can be the name of a host. */
 
 #include "cluster/engine/paths.h"
+#include "tests/lib/case.h"
 
 #include <string.h>
 
-static void
-test_paths(void)
+TEST("/paths/paths", test_paths)
 {
     g_autofree char *host = engine_path_host("/weblocks", "alpha", G_GUINT64_CONSTANT(0x10000ab));
     g_autofree char *bucket = engine_path_bucket("/site/locks", "builds");
@@ -28,8 +28,7 @@ test_paths(void)
     g_assert_cmpstr(generation, ==, "/weblocks/tokens/builds/7");
 }
 
-static void
-test_components(void)
+TEST("/paths/components", test_components)
 {
     static const char *const good[] = {"a", "..a", "builds-2", "Gr\xc3\xbc\xc3\x9f", "a b"};
     static const char *const bad[] = {
@@ -48,8 +47,7 @@ test_components(void)
     g_assert_true(engine_path_is_component(longest));
 }
 
-static void
-test_parse_host(void)
+TEST("/paths/parse-host", test_parse_host)
 {
     static const char *const bad[] = {"",
                                       "alpha",
@@ -70,12 +68,4 @@ test_parse_host(void)
         g_assert_false(engine_path_parse_host(bad[i], NULL, &session));
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/paths/paths", test_paths);
-    g_test_add_func("/paths/components", test_components);
-    g_test_add_func("/paths/parse-host", test_parse_host);
-    return g_test_run();
-}
+TEST_MAIN(g_test_run())

@@ -5,6 +5,7 @@
  * schedules are in test-claims.c. */
 
 #include "cluster/claims/claim.h"
+#include "tests/lib/case.h"
 
 #define OWN_SESSION 1
 
@@ -91,8 +92,7 @@ clear(Fixture *fixture)
 }
 
 /* One that was made after the steal has only ever waited. */
-static void
-test_made_after(void)
+TEST("/steal/made-after", test_made_after)
 {
     for (guint i = 0; i < G_N_ELEMENTS(bases); i++) {
         Fixture fixture;
@@ -106,8 +106,7 @@ test_made_after(void)
 }
 
 /* One that was made between the list and the steal may have been granted. */
-static void
-test_made_before(void)
+TEST("/steal/made-before", test_made_before)
 {
     for (guint i = 0; i < G_N_ELEMENTS(bases); i++) {
         Fixture fixture;
@@ -128,8 +127,7 @@ test_made_before(void)
 }
 
 /* If the answer to the steal was lost, nothing is known of the others. */
-static void
-test_lost_answer(void)
+TEST("/steal/lost-answer", test_lost_answer)
 {
     for (guint i = 0; i < G_N_ELEMENTS(bases); i++) {
         Fixture fixture;
@@ -150,8 +148,7 @@ test_lost_answer(void)
 
 /* A steal from a host that shares the lock with this one is aborted while it is carried out. The
  * lock service may hold the lock, under the permit that the steal has replaced: it gets another. */
-static void
-test_not_needed(void)
+TEST("/steal/not-needed", test_not_needed)
 {
     const ClaimDemand shares = {.want = PERMIT_SHARED};
     const ClaimDemand steals = {.want = PERMIT_EXCLUSIVE, .has_steal = TRUE, .block = 5};
@@ -190,13 +187,4 @@ test_not_needed(void)
     clear(&fixture);
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/steal/made-after", test_made_after);
-    g_test_add_func("/steal/made-before", test_made_before);
-    g_test_add_func("/steal/lost-answer", test_lost_answer);
-    g_test_add_func("/steal/not-needed", test_not_needed);
-    return g_test_run();
-}
+TEST_MAIN(g_test_run())

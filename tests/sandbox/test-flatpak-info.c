@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "service/identity/flatpak-info.h"
+#include "tests/lib/case.h"
 
 #define APP "org.example.App"
 
@@ -89,8 +90,7 @@ static const ParseRow parse_rows[] = {
     BYTES_ROW("\0", NULL),
 };
 
-static void
-test_parse(void)
+TEST("/flatpak-info/parse", test_parse)
 {
     for (guint i = 0; i < G_N_ELEMENTS(parse_rows); i++) {
         const ParseRow *row = &parse_rows[i];
@@ -102,8 +102,7 @@ test_parse(void)
     }
 }
 
-static void
-test_length(void)
+TEST("/flatpak-info/length", test_length)
 {
     for (gsize length = 253; length <= 258; length++) {
         g_autofree char *id = g_strnfill(length, 'x');
@@ -248,8 +247,7 @@ test_object(gconstpointer data)
 }
 
 /* The maximum size that is read, and one byte more. */
-static void
-test_size(void)
+TEST("/flatpak-info/size", test_size)
 {
     g_autoptr(GString) text = g_string_new(NAMED(APP) "# ");
     ObjectRow row = {"size", TEXT, NULL, FLATPAK_INFO_APP};
@@ -264,8 +262,7 @@ test_size(void)
 }
 
 /* The root is not a directory, or not a descriptor. */
-static void
-test_no_root(void)
+TEST("/flatpak-info/no-root", test_no_root)
 {
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
@@ -278,14 +275,11 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/flatpak-info/parse", test_parse);
-    g_test_add_func("/flatpak-info/length", test_length);
+    test_cases_add();
     for (guint i = 0; i < G_N_ELEMENTS(object_rows); i++) {
         g_autofree char *name = g_strdup_printf("/flatpak-info/%s", object_rows[i].name);
 
         g_test_add_data_func(name, &object_rows[i], test_object);
     }
-    g_test_add_func("/flatpak-info/size", test_size);
-    g_test_add_func("/flatpak-info/no-root", test_no_root);
     return g_test_run();
 }

@@ -14,6 +14,7 @@
 
 #include "service/identity/mountinfo.h"
 #include "service/identity/process.h"
+#include "tests/lib/case.h"
 
 #define DISK      "27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw\n"
 #define BIND      "127 1 254:0 / / ro,nosuid shared:1 master:2 - ext4 /dev/vda rw\n"
@@ -49,8 +50,7 @@ static const MountRow rows[] = {
     {DISK "30 27 0:50 / /home/.flatpak-info rw - fuse x rw\n", 1, 0, FALSE, FALSE},
 };
 
-static void
-test_find(void)
+TEST("/mountinfo/find", test_find)
 {
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_auto(MountPoint) root = {0};
@@ -66,8 +66,7 @@ test_find(void)
     }
 }
 
-static void
-test_find_id(void)
+TEST("/mountinfo/find-id", test_find_id)
 {
     const char *text = DISK PROC SANDBOX "271 27 0:50 / /home/x rw - fuse.sshfs x rw\n";
     g_auto(MountPoint) sandbox = {0};
@@ -95,8 +94,7 @@ static const char *const bad_texts[] = {
     "x\n",
 };
 
-static void
-test_bad(void)
+TEST("/mountinfo/bad", test_bad)
 {
     for (guint i = 0; i < G_N_ELEMENTS(bad_texts); i++) {
         g_auto(MountPoint) root = {0};
@@ -118,8 +116,7 @@ is_same(const char *a, const char *b)
     return mount_point_is_same(&x, &y);
 }
 
-static void
-test_same(void)
+TEST("/mountinfo/same", test_same)
 {
     g_assert_true(is_same(DISK PROC, PROC BIND));
     g_assert_true(is_same(SUBVOLUME, SUBVOLUME));
@@ -133,8 +130,7 @@ test_same(void)
 }
 
 /* The file of this kernel. */
-static void
-test_real(void)
+TEST("/mountinfo/real", test_real)
 {
     g_autofree char *own = process_read_own_mounts();
     g_autofree char *text = NULL;
@@ -148,8 +144,7 @@ test_real(void)
     process_close(&process);
 }
 
-static void
-test_real_id(void)
+TEST("/mountinfo/real-id", test_real_id)
 {
     g_autofree char *text = process_read_own_mounts();
     int fd = open("/proc", O_PATH | O_CLOEXEC);
@@ -179,8 +174,7 @@ start_process(void)
 }
 
 /* A zombie is not running, and its directory is empty when it has been reaped. */
-static void
-test_ended(void)
+TEST("/process/ended", test_ended)
 {
     pid_t pid = start_process();
     Process process, late;
@@ -207,8 +201,7 @@ test_ended(void)
 }
 
 /* The pidfd takes precedence over the pid. */
-static void
-test_pidfd(void)
+TEST("/process/pidfd", test_pidfd)
 {
     pid_t pid = start_process();
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -225,8 +218,7 @@ test_pidfd(void)
     g_assert_cmpint(close(pidfd), ==, -1); /* closed by process_open() */
 }
 
-static void
-test_no_process(void)
+TEST("/process/no-process", test_no_process)
 {
     const guint32 pids[] = {0, G_MAXINT32, (guint32)G_MAXINT32 + 1, G_MAXUINT32};
     Process process;
@@ -237,18 +229,4 @@ test_no_process(void)
     g_assert_false(process_open(&process, (guint32)getpid(), dup(STDERR_FILENO)));
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/mountinfo/find", test_find);
-    g_test_add_func("/mountinfo/find-id", test_find_id);
-    g_test_add_func("/mountinfo/bad", test_bad);
-    g_test_add_func("/mountinfo/same", test_same);
-    g_test_add_func("/mountinfo/real", test_real);
-    g_test_add_func("/mountinfo/real-id", test_real_id);
-    g_test_add_func("/process/ended", test_ended);
-    g_test_add_func("/process/pidfd", test_pidfd);
-    g_test_add_func("/process/no-process", test_no_process);
-    return g_test_run();
-}
+TEST_MAIN(g_test_run())

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "service/identity/security-label.h"
+#include "tests/lib/case.h"
 
 #define REFUSED "refused"
 
@@ -88,8 +89,7 @@ parse(const char *label, gsize size, char **snap)
     return security_label_parse(label, size, snap) ? *snap : REFUSED;
 }
 
-static void
-test_rows(void)
+TEST("/security-label/rows", test_rows)
 {
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autofree char *snap = NULL;
@@ -101,8 +101,7 @@ test_rows(void)
 }
 
 /* No label, one without a terminator, and one with an earlier terminator. */
-static void
-test_bytes(void)
+TEST("/security-label/bytes", test_bytes)
 {
     const char whole[] = "snap.firefox.firefox (enforce)";
     const char with_nul[] = "snap.firefox.firefox (enforce)\0more";
@@ -119,8 +118,7 @@ test_bytes(void)
 
 /* Each label truncated at each length, with a terminator: a Snap's or refused, never
  * unsandboxed. */
-static void
-test_truncated(void)
+TEST("/security-label/truncated", test_truncated)
 {
     const char whole[] = "snap.firefox.firefox (enforce)";
 
@@ -133,12 +131,4 @@ test_truncated(void)
     }
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/security-label/rows", test_rows);
-    g_test_add_func("/security-label/bytes", test_bytes);
-    g_test_add_func("/security-label/truncated", test_truncated);
-    return g_test_run();
-}
+TEST_MAIN(g_test_run())

@@ -5,6 +5,7 @@
  */
 
 #include "service/state/crash-guard.h"
+#include "tests/lib/case.h"
 
 #include <glib/gstdio.h>
 #include <signal.h>
@@ -50,8 +51,7 @@ crash_at(guint64 agent, guint64 id, gint64 now_us)
 }
 
 /* Each kind of fault counts, and nothing else that ends a process. */
-static void
-test_signals(void)
+TEST("/crash-guard/signals", test_signals)
 {
     static const int faults[] = {SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
     static const int others[] = {SIGKILL, SIGTERM, SIGXFSZ, SIGPIPE, SIGXCPU};
@@ -68,8 +68,7 @@ test_signals(void)
 }
 
 /* What has crashed at another record, or at none, does not make one be restored again. */
-static void
-test_two_causes(void)
+TEST("/crash-guard/two-causes", test_two_causes)
 {
     for (guint i = 0; i < 3; i++)
         g_assert_false(crash_at(5, 6, 100 * SECOND));
@@ -85,8 +84,7 @@ test_two_causes(void)
 
 /* Other crashes are no reason: not within ten seconds, at different records, or at a monotonic time
  * that is behind that in the file, which is of another boot. */
-static void
-test_not_counted(void)
+TEST("/crash-guard/not-counted", test_not_counted)
 {
     for (gint64 i = 0; i < 8; i++)
         g_assert_false(crash_at(5, 6, (100 + 6 * i) * SECOND));
@@ -102,8 +100,7 @@ test_not_counted(void)
     g_remove(path);
 }
 
-static void
-test_success_resets_the_count(void)
+TEST("/crash-guard/success-resets-the-count", test_success_resets_the_count)
 {
     g_assert_false(crash_at(5, 6, 1));
     g_assert_false(crash_at(5, 6, 2));
@@ -118,8 +115,7 @@ test_success_resets_the_count(void)
     g_remove(path);
 }
 
-static void
-test_unusable_file(void)
+TEST("/crash-guard/unusable-file", test_unusable_file)
 {
     for (guint i = 0; i < 5; i++) {
         crash_guard_begin("/nowhere/crash-guard", i);
@@ -135,13 +131,9 @@ main(int argc, char **argv)
     int result;
 
     g_test_init(&argc, &argv, NULL);
+    test_cases_add();
     g_assert_nonnull(directory);
     path = g_build_filename(directory, "crash-guard", NULL);
-    g_test_add_func("/crash-guard/signals", test_signals);
-    g_test_add_func("/crash-guard/two-causes", test_two_causes);
-    g_test_add_func("/crash-guard/not-counted", test_not_counted);
-    g_test_add_func("/crash-guard/success-resets-the-count", test_success_resets_the_count);
-    g_test_add_func("/crash-guard/unusable-file", test_unusable_file);
     result = g_test_run();
     g_assert_cmpint(g_rmdir(directory), ==, 0);
     g_free(path);

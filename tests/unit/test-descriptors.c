@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "service/identity/descriptors.h"
+#include "tests/lib/case.h"
 
 static struct rlimit limit;
 
@@ -43,8 +44,7 @@ static const LimitRow rows[] = {
     {RLIM_INFINITY, RLIM_INFINITY, 65536},
 };
 
-static void
-test_set_limit(void)
+TEST("/descriptors/set-limit", test_set_limit)
 {
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_test_message("row %u", i);
@@ -55,10 +55,4 @@ test_set_limit(void)
     }
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/descriptors/set-limit", test_set_limit);
-    return g_test_run();
-}
+TEST_MAIN(g_test_run())

@@ -4,12 +4,12 @@
 /* name-hash: reference values, and names that collide under a hash without a secret key. */
 
 #include "service/core/name-hash.h"
+#include "tests/lib/case.h"
 
 /* The key 00 01 ... 0f, and as input the first bytes of 00 01 02 ...: the setting of SipHash's
  * published vectors. The values are those of SipHash-1-3, from an independent implementation that
  * was checked against the vectors of SipHash-2-4. */
-static void
-test_reference(void)
+TEST("/name-hash/reference", test_reference)
 {
     static const struct {
         gsize length;
@@ -33,8 +33,7 @@ test_reference(void)
 
 /* "Ab" and "BA" have the same g_str_hash(), so fourteen of either make 16,384 names with one hash.
  * */
-static void
-test_chosen_collisions(void)
+TEST("/name-hash/chosen-collisions", test_chosen_collisions)
 {
     enum { BLOCKS = 14, NAMES = 1 << BLOCKS };
     g_autoptr(GHashTable) hashes = g_hash_table_new(NULL, NULL);
@@ -54,8 +53,7 @@ test_chosen_collisions(void)
     g_assert_cmpuint(g_hash_table_size(hashes), >=, NAMES - 3);
 }
 
-static void
-test_key_matters(void)
+TEST("/name-hash/key-matters", test_key_matters)
 {
     const NameHashKey one = {1, 2}, other = {1, 3};
 
@@ -64,12 +62,4 @@ test_key_matters(void)
     g_assert_cmphex(name_hash("printer"), ==, (guint)name_hash_bytes(&one, "printer", 7));
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/name-hash/reference", test_reference);
-    g_test_add_func("/name-hash/chosen-collisions", test_chosen_collisions);
-    g_test_add_func("/name-hash/key-matters", test_key_matters);
-    return g_test_run();
-}
+TEST_MAIN(g_test_run())

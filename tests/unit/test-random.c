@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/lib/case.h"
 #include "tests/unit/core-fixture.h"
 #include "tests/unit/lock-world.h"
 
@@ -159,8 +160,7 @@ run_world(guint32 seed, guint number)
     munmap(run.n_done, sizeof *run.n_done);
 }
 
-static void
-test_random(void)
+TEST("/random/against-the-model", test_random)
 {
     const char *worlds = g_getenv("WEBLOCKS_TEST_WORLDS");
     guint64 n_worlds = fixture_get_size(N_WORLDS, N_WORLDS_ALL, N_WORLDS_FULL);
@@ -173,10 +173,4 @@ test_random(void)
     g_test_message("%" G_GUINT64_FORMAT " steps, each compared", n_worlds * N_STEPS);
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/random/against-the-model", test_random);
-    return g_test_run();
-}
+TEST_MAIN(g_test_run())
