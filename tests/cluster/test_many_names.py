@@ -12,6 +12,7 @@ from clusternames import Names
 
 
 class ManyNames(HostsCase):
+    size = 3 if TEST_ALL else 1
     n_hosts = 1
     n_clients = 1
     n_names = 1000
