@@ -6,7 +6,7 @@
 import os
 
 import tap
-from buses import PATIENCE
+from buses import PATIENCE, TEST_ALL
 from clusterhosts import BUCKET, Host, HostsCase
 
 # A host's locks are lost this long after its last commit; the engine ends its claims some seconds
@@ -15,6 +15,8 @@ LOST_WITHIN = 40
 
 
 class Locks(HostsCase):
+    size = 3 if TEST_ALL else 1
+
     def test_hand_over(self):
         one, two, three = (host.client() for host in self.hosts)
         held, token = self.hold(one)

@@ -4,10 +4,16 @@
 // The results of query().
 
 import {AgentProcess} from './agent-process.js';
-import {locks} from '../../client-lib/gjs/weblocks.js';
+import {bucket, locks} from '../../client-lib/gjs/weblocks.js';
 import {assert, run, test} from './testing.js';
 
 const of = (list, name) => list.filter(info => info.name === name);
+
+// First, since the others make requests.
+test('nothing is held and nothing is pending', async () => {
+    assert.equal(await locks.query(), {held: [], pending: []});
+    assert.equal(await bucket('never.used').locks.query(), {held: [], pending: []});
+});
 
 test('the snapshot is plain: two arrays of name, mode and clientId', async t => {
     const name = t.name();
@@ -100,6 +106,30 @@ test('a deadlock of two agents is visible', async t => {
     assert.equal(client(pending, a), [other.clientId]);
     assert.equal(client(held, a), client(pending, b), 'our clientId');
     assert.notEqual(client(held, a), client(held, b), 'clientId');
+});
+
+test('requests of three agents', async t => {
+    const order = [2, 0, 1];
+    const name = t.name();
+    const agents = await Promise.all([0, 1, 2].map(() => AgentProcess.start(t)));
+    await t.hold(locks, name);
+    for (const index of order) {
+        agents[index].request(name);
+        // The reply arrives after the service has processed the request.
+        await agents[index].query();
+    }
+    const {pending} = await locks.query();
+    assert.equal(pending.map(info => info.clientId),
+        order.map(index => agents[index].clientId));
+});
+
+test('requests of one agent are in the order of the calls', async t => {
+    const name = t.name();
+    const modes = ['shared', 'exclusive', 'exclusive', 'shared', 'exclusive', 'shared'];
+    await t.hold(locks, name);
+    modes.forEach(mode => t.request(locks, name, {mode}));
+    const {pending} = await locks.query();
+    assert.equal(pending.map(info => info.mode), modes);
 });
 
 await run();
