@@ -31,9 +31,10 @@ Turn={turn}
 class Host:
     """One host. Its clients are connections to its bus."""
 
-    def __init__(self, name, place, servers, timeout=15, turn=1, more=''):
+    def __init__(self, name, place, servers, timeout=15, turn=1, more='', service_options=()):
         self.name = name
         self.place = place
+        self.service_options = service_options
         self.bus = Bus()
         self.directory = tempfile.mkdtemp(prefix=f'weblocks-host-{name}-')
         self.config = os.path.join(self.directory, 'cluster.conf')
@@ -67,7 +68,7 @@ class Host:
     def start_service(self):
         self.service = Service(self.bus, (f'--cluster-config={self.config}',
                                           f'--cluster-socket={self.socket}',
-                                          f'--state-dir={self.state}'))
+                                          f'--state-dir={self.state}', *self.service_options))
         self.service.wait_ready(self.control)
 
     def start_gateway(self):

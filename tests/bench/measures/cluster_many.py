@@ -19,6 +19,9 @@ from figures import Table
 from harness import wait_for
 from stage import Way, measure_in_turns
 
+# One user may have 16,384 requests.
+MANY = 60
+MANY_LIMITS = ('--limit=requestsPerUid=131072', '--limit=requestsTotal=131072')
 SLOW_SECS = 9
 FLOOD_SECS = 20
 
@@ -33,6 +36,10 @@ def names(settings):
     return (settings.count(16, 1), settings.count(1000, 20))
 
 
+def many_names(settings):
+    return (settings.count(MANY, 1), settings.count(1000, 20))
+
+
 def flood(settings):
     return (settings.count(15, 1), settings.count(1000, 20))
 
@@ -41,6 +48,7 @@ def rows(settings):
     """The rows, by a short name, each with what it may be at most."""
     at_once, one_leaves = sharers(settings)
     n_names = names(settings)[0] * names(settings)[1]
+    n_many = many_names(settings)[0] * many_names(settings)[1]
     n_flood = flood(settings)[0] * flood(settings)[1]
     return {
         'flood': (f'one user requests {n_flood:,} names: locks of another user that are lost', 0),
@@ -49,6 +57,9 @@ def rows(settings):
         'return': (f'one of {one_leaves} hosts that share a lock leaves and returns, requests of all', 20),
         'gateway-lost': (f'restart of the gateway with {n_names:,} names, locks lost', 0),
         'gateway-s': (f'restart of the gateway with {n_names:,} names, seconds until the next lock', 5),
+        'many-lost': (f'restart of the gateway with {n_many:,} names, locks lost', 0),
+        # The lease lasts for twelve seconds.
+        'many-s': (f'restart of the gateway with {n_many:,} names, seconds until the next lock', 12),
         'service-lost': (f'restart of weblocksd with {n_names:,} names, locks lost', 0),
         # The lease lasts for ten seconds.
         'service-s': (f'restart of weblocksd with {n_names:,} names, seconds until the next lock', 10),
@@ -92,6 +103,7 @@ def ways_of(settings):
         (('share-s', 'share-writes'), measure_share, at_once),
         (('return', 'idle'), measure_return, one_leaves, settings.count(20, 2), settings.count(15, 1)),
         (('gateway-lost', 'gateway-s'), measure_restart, 'gateway', *names(settings)),
+        (('many-lost', 'many-s'), measure_restart, 'gateway', *many_names(settings), MANY_LIMITS),
         (('service-lost', 'service-s'), measure_restart, 'service', *names(settings)),
     )
     for keys, measure_them, *arguments in several:
@@ -132,9 +144,9 @@ def measure_return(n_hosts, rounds, idle_secs):
 # ---- one host
 
 @contextlib.contextmanager
-def one_host(place=None):
+def one_host(place=None, limits=()):
     with Ensemble() as ensemble:
-        host = Host('host', place or Place(), ensemble.addresses)
+        host = Host('host', place or Place(), ensemble.addresses, service_options=limits)
         try:
             yield host.start()
         finally:
@@ -147,8 +159,8 @@ def hold(client, name):
         client.wait_granted(id_)
 
 
-def measure_restart(which, n_clients, n_names):
-    with one_host() as host:
+def measure_restart(which, n_clients, n_names, limits=()):
+    with one_host(limits=limits) as host:
         held = Names(host, 'name', n_clients, n_names)
         held.wait_held()
         begin = time.monotonic()
