@@ -9,7 +9,7 @@
 #include "boot-time.h"
 #include "bus-names.h"
 #include "cluster-connection.h"
-#include "demands.h"
+#include "clustered-queues.h"
 #include "lease-timer.h"
 #include "lock-manager.h"
 #include "permit.h"
@@ -35,7 +35,7 @@ struct Cluster {
     TurnOutput output;             /* what was appended is sent at the end of the turn */
     guint retry_id;
     guint delay_ms; /* before the next attempt to connect */
-    Demands demands;
+    ClusteredQueues queues;
     LeaseTimer lease;
     gboolean has_sent_ready; /* by this connection */
     gboolean is_synced;      /* the gateway has confirmed what is valid */
@@ -69,26 +69,26 @@ typedef struct {
 } Loss;
 
 static gboolean
-is_kept(const Demand *demand, const Loss *loss)
+is_kept(const ClusteredQueue *clustered, const Loss *loss)
 {
     if (loss->kind == LOSE_ALL)
         return FALSE;
-    return demand->is_confirmed || (loss->kind == LOSE_OTHER_SESSIONS && demand->block != 0 &&
-                                    demand->session == loss->session);
+    return clustered->is_confirmed || (loss->kind == LOSE_OTHER_SESSIONS && clustered->block != 0 &&
+                                       clustered->session == loss->session);
 }
 
 static void
-lose(Demand *demand, gpointer data)
+lose(ClusteredQueue *clustered, gpointer data)
 {
-    const LockDemand now = permit_get_demand(demand->queue);
+    const Demand now = permit_get_demand(clustered->queue);
     Loss *loss = data;
 
-    if (is_kept(demand, loss))
+    if (is_kept(clustered, loss))
         return;
-    demand_note_unconfirmed(demand);
+    clustered_queue_note_unconfirmed(clustered);
     if (now.permit == PERMIT_NONE && now.held == PERMIT_NONE)
         return;
-    permit_revoke(demand->queue, EFFECT_LOST);
+    permit_revoke(clustered->queue, EFFECT_LOST);
     loss->has_lost = TRUE;
 }
 
@@ -98,7 +98,7 @@ lose_all(Cluster *self, LossKind kind)
 {
     Loss loss = {.kind = kind, .session = self->session};
 
-    demands_foreach(&self->demands, lose, &loss);
+    clustered_queues_foreach(&self->queues, lose, &loss);
     return loss.has_lost;
 }
 
@@ -169,15 +169,15 @@ receive_lease(Cluster *self, const ClusterLease *message)
 }
 
 static void
-receive_permit(Cluster *self, Demand *demand, const ClusterTurn *message)
+receive_permit(Cluster *self, ClusteredQueue *clustered, const ClusterTurn *message)
 {
-    LockQueue *queue = demand->queue;
+    LockQueue *queue = clustered->queue;
     guint64 last_token = ((message->block + 1) << CLUSTER_BLOCK_BITS) - 1;
 
     /* Since a restart: a token of the permit may have been issued for a lock that is over. */
-    if (demand->block == 0 && queue->held.length > 0)
+    if (clustered->block == 0 && queue->held.length > 0)
         permit_retire_token(queue, last_token);
-    demand_confirm(demand, message, self->session);
+    clustered_queue_confirm(clustered, message, self->session);
     if (self->lease.deadline_us == 0 || self->session == 0) {
         /* There is none, or it is over: the permit is returned at the end of the turn. */
         permit_revoke(queue, EFFECT_LOST);
@@ -187,10 +187,10 @@ receive_permit(Cluster *self, Demand *demand, const ClusterTurn *message)
 }
 
 static void
-receive_revoked(Demand *demand, const ClusterTurn *message)
+receive_revoked(ClusteredQueue *clustered, const ClusterTurn *message)
 {
-    demand_note_revoked(demand);
-    permit_revoke(demand->queue,
+    clustered_queue_note_revoked(clustered);
+    permit_revoke(clustered->queue,
                   message->reason == CLUSTER_REVOKED_STOLEN ? EFFECT_STOLEN : EFFECT_LOST);
 }
 
@@ -208,9 +208,9 @@ receive_synced(Cluster *self)
 static void
 receive_for_queue(Cluster *self, guint32 kind, const ClusterTurn *turn)
 {
-    Demand *demand = demands_find(&self->demands, turn->handle);
+    ClusteredQueue *clustered = clustered_queues_find(&self->queues, turn->handle);
 
-    if (demand == NULL) {
+    if (clustered == NULL) {
         /* An unneeded permit can't be returned otherwise. */
         if (kind == CLUSTER_PACKET_PERMIT)
             disconnect(self);
@@ -218,19 +218,19 @@ receive_for_queue(Cluster *self, guint32 kind, const ClusterTurn *turn)
     }
     switch (kind) {
     case CLUSTER_PACKET_PERMIT:
-        receive_permit(self, demand, turn);
+        receive_permit(self, clustered, turn);
         break;
     case CLUSTER_PACKET_YIELD:
-        permit_yield(demand->queue, turn->now);
+        permit_yield(clustered->queue, turn->now);
         break;
     case CLUSTER_PACKET_REVOKED:
-        receive_revoked(demand, turn);
+        receive_revoked(clustered, turn);
         break;
     case CLUSTER_PACKET_BUSY:
-        permit_decline(demand->queue);
+        permit_decline(clustered->queue);
         break;
     case CLUSTER_PACKET_GONE:
-        demands_receive_gone(&self->demands, demand, turn->number);
+        clustered_queues_receive_gone(&self->queues, clustered, turn->number);
         break;
     default:
         g_assert_not_reached();
@@ -278,7 +278,7 @@ take_changed(Cluster *self, GByteArray *out)
 
     while ((out == NULL || out->len < DEMANDS_BYTES_MAX) &&
            (queue = permit_take_changed(&self->server->user_agent)) != NULL) {
-        demands_update(&self->demands, demands_get(&self->demands, queue), out);
+        clustered_queues_update(&self->queues, clustered_queues_get(&self->queues, queue), out);
         lock_queue_unref(queue);
     }
     if (out == NULL)
@@ -305,7 +305,7 @@ on_retry(gpointer data)
 static void
 connect_later(Cluster *self)
 {
-    if (self->retry_id != 0 || demands_get_size(&self->demands) == 0)
+    if (self->retry_id != 0 || clustered_queues_get_size(&self->queues) == 0)
         return;
     self->retry_id = g_timeout_add(self->delay_ms, on_retry, self);
     self->delay_ms = MIN(2 * self->delay_ms, DELAY_MAX_MS);
@@ -363,7 +363,7 @@ connect_gateway(Cluster *self)
     self->has_sent_ready = FALSE;
     self->next_deadline_us = 0;
     self->session = 0;
-    demands_reset(&self->demands); /* which lists all of them */
+    clustered_queues_reset(&self->queues); /* which lists all of them */
     take_changed(self, out);
 }
 
@@ -391,7 +391,7 @@ on_linger(gpointer data)
     Cluster *self = data;
 
     self->functions->tick(self->data);
-    demands_end_lingering(&self->demands);
+    clustered_queues_end_lingering(&self->queues);
 }
 
 void
@@ -400,7 +400,7 @@ cluster_write_demands(Cluster *self)
     if (self->server->user_agent.demands->len == 0)
         return;
     take_changed(self, get_output(self));
-    if (demands_get_size(&self->demands) > 0)
+    if (clustered_queues_get_size(&self->queues) > 0)
         connect_gateway(self);
 }
 
@@ -431,7 +431,7 @@ cluster_new(Server *server,
             g_hash_table_add(server->user_agent.shared_buckets,
                              g_strconcat(BUS_CLUSTER_PREFIX, bucket->name, NULL));
     }
-    demands_init(&self->demands, on_linger, self);
+    clustered_queues_init(&self->queues, on_linger, self);
     lease_timer_init(&self->lease, on_lease, self); /* which calls cluster_check_lease() */
     return self;
 }
@@ -444,7 +444,7 @@ cluster_free(Cluster *self)
     g_clear_handle_id(&self->retry_id, g_source_remove);
     turn_remove_output(&self->output);
     g_clear_pointer(&self->connection, cluster_connection_free);
-    demands_fini(&self->demands);
+    clustered_queues_fini(&self->queues);
     lease_timer_fini(&self->lease);
     cluster_config_free(self->config);
     g_free(self->path);
@@ -501,7 +501,7 @@ cluster_begin(Cluster *self, gint64 deadline_us)
     take_changed(self, NULL);
     /* During a lease, the gateway may have claims that nothing needs any more: it deletes them when
      * this service is connected. */
-    if (demands_get_size(&self->demands) == 0 && deadline_us <= boot_time_get_us())
+    if (clustered_queues_get_size(&self->queues) == 0 && deadline_us <= boot_time_get_us())
         return;
     /* Without a stored deadline, it is over immediately. */
     lease_timer_set(&self->lease, MAX(deadline_us, 1));

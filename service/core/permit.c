@@ -236,7 +236,7 @@ is_turn_over(const LockQueue *queue)
            (first == NULL || !has_tokens(permit) || !covers(permit, first->mode, first->sequence));
 }
 
-LockDemand
+Demand
 permit_get_demand(const LockQueue *queue)
 {
     const LockRequest *first = g_queue_peek_head((GQueue *)&queue->pending);
@@ -245,7 +245,7 @@ permit_get_demand(const LockQueue *queue)
 
     if (permit->steals.length > 0)
         first = permit->steals.head->data;
-    return (LockDemand){
+    return (Demand){
         .permit = permit->mode,
         .want = first != NULL ? needed_for(first->mode) : PERMIT_NONE,
         .held = holder != NULL ? needed_for(holder->mode) : PERMIT_NONE,

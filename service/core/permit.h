@@ -52,7 +52,7 @@ typedef struct {
     gboolean needs_tokens; /* the permit covers the first request, but its tokens are used up */
     gboolean turn_over;    /* has a permit, holds nothing, and can grant nothing more under it */
     guint n_waiting;
-} LockDemand;
+} Demand;
 
 /* ---- operations; their effects are appended to the user agent's */
 
@@ -67,7 +67,7 @@ void permit_set(LockQueue *queue, PermitMode mode, guint64 first, guint64 last);
  * all. Held locks stay held. Does nothing without a permit. */
 void permit_yield(LockQueue *queue, gboolean now);
 
-/* Removes a permit that is returned to the cluster; LockDemand.turn_over must be TRUE. */
+/* Removes a permit that is returned to the cluster; Demand.turn_over must be TRUE. */
 void permit_return(LockQueue *queue);
 
 /* It is not known any more whether the permit is valid: nothing is granted until permit_set(), and
@@ -84,7 +84,7 @@ void permit_decline(LockQueue *queue);
 
 /* ---- demand */
 
-LockDemand permit_get_demand(const LockQueue *queue);
+Demand permit_get_demand(const LockQueue *queue);
 
 /* Returns a clustered queue whose demand may have changed since it was last returned, as a new
  * reference; NULL: no more. */

@@ -127,7 +127,7 @@ lock_world_take_demands(World *world)
 }
 
 static void
-check_demand(const World *world, const LockDemand *actual, const ModelDemand *expected)
+check_demand(const World *world, const Demand *actual, const ModelDemand *expected)
 {
     lock_world_check(world, actual->permit == expected->permit, "permits");
     lock_world_check(world, actual->want == expected->want, "wanted permits");
@@ -149,7 +149,7 @@ check_name(World *world, guint principal, guint name)
     ModelManager place = {principal, CLUSTER_BUCKET};
     ModelDemand expected = lock_model_get_demand(&world->model, place, name);
     const LockQueue *queue = find_queue(world, principal, name);
-    LockDemand actual = {PERMIT_NONE};
+    Demand actual = {PERMIT_NONE};
     guint64 n_tokens;
 
     if (queue != NULL)

@@ -57,7 +57,7 @@ struct LockWorld {
     guint64 last_of_cluster[N_PRINCIPALS][N_NAMES]; /* tokens in the bucket of a cluster */
     LockManager *cluster[N_PRINCIPALS];             /* owned references; NULL: not used yet */
     LockQueue *permitted[N_PRINCIPALS][N_NAMES];    /* owned references; NULL: no permit */
-    LockDemand reported[N_PRINCIPALS][N_NAMES];     /* as last reported */
+    Demand reported[N_PRINCIPALS][N_NAMES];         /* as last reported */
     gboolean is_restored[N_PRINCIPALS][N_NAMES];    /* or suspended: held without a permit */
     guint64 last_block;                             /* the highest token granted so far */
     GHashTable *wanted;                             /* keys of locks whose holders know it, owned */
