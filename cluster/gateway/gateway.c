@@ -4,7 +4,6 @@
 #include "gateway.h"
 
 #include "entry.h"
-#include "left.h"
 #include "remote.h"
 #include "status.h"
 #include "unused.h"
@@ -23,7 +22,6 @@ struct Gateway {
     gboolean is_ready;     /* the lock service has sent all its demands */
     gboolean has_sent_synced;
     gboolean is_sweeping; /* see sweep() */
-    char **left;          /* of left_load() */
     gboolean has_refused; /* a demand, and that was logged */
 };
 
@@ -105,7 +103,6 @@ on_swept(const EngineAnswer *answer, gpointer data)
     if (!session_check_answer(gateway->session, answer, FALSE) || answer->result != ENGINE_OK)
         return; /* again with the next connection */
     session_set_found(gateway->session);
-    g_clear_pointer(&gateway->left, g_strfreev);
 }
 
 /* Deletes the claims that an earlier process has left, and that give no permit. They are looked for
@@ -118,7 +115,7 @@ sweep(Gateway *gateway)
 
     if (gateway->is_sweeping || !session_is_reattached(gateway->session))
         return;
-    paths = left_get_paths(gateway->left, session_get_id(gateway->session));
+    paths = session_get_left(gateway->session);
     if (paths != NULL && paths[0] == NULL) {
         session_set_found(gateway->session);
         return;
@@ -355,7 +352,6 @@ gateway_new(const GatewayOptions *options, GError **error)
         session_new(options->config, options->credential, options->host, options->state_directory,
                     options->seen, &session_functions, gateway);
     gateway->unused = unused_new(gateway->session);
-    gateway->left = left_load(options->state_directory);
     gateway->context = (EntryContext){
         .session = gateway->session,
         .service = gateway->service,
@@ -370,13 +366,10 @@ gateway_new(const GatewayOptions *options, GError **error)
 void
 gateway_free(Gateway *gateway)
 {
-    if (gateway->session != NULL && session_get_engine(gateway->session) != NULL &&
-        !session_is_reattached(gateway->session))
-        left_save(gateway->options->state_directory, session_get_id(gateway->session),
-                  gateway->entries);
-    g_strfreev(gateway->left);
-    if (gateway->session != NULL)
+    if (gateway->session != NULL) {
+        session_leave(gateway->session, gateway->entries);
         session_free(gateway->session); /* which answers what is in progress */
+    }
     g_hash_table_unref(gateway->unsettled);
     g_hash_table_unref(gateway->handles);
     g_hash_table_unref(gateway->entries);

@@ -45,7 +45,7 @@ read_session(GKeyFile *file, EngineSession *out_session)
 }
 
 gboolean
-session_file_load(const char *directory, EngineSession *out_session)
+session_file_load(const char *directory, EngineSession *out_session, char ***out_paths)
 {
     g_autoptr(GKeyFile) file = g_key_file_new();
     g_autofree char *path = get_path(directory);
@@ -55,11 +55,23 @@ session_file_load(const char *directory, EngineSession *out_session)
     if (!g_key_file_load_from_file(file, path, G_KEY_FILE_NONE, NULL))
         return FALSE;
     stored = g_key_file_get_string(file, GROUP, "Boot", NULL);
-    return stored != NULL && g_strcmp0(stored, boot_id) == 0 && read_session(file, out_session);
+    if (stored == NULL || g_strcmp0(stored, boot_id) != 0 || !read_session(file, out_session))
+        return FALSE;
+    *out_paths = g_key_file_get_string_list(file, GROUP, "Names", NULL, NULL);
+    return TRUE;
+}
+
+static void
+set_names(GKeyFile *file, GHashTable *paths)
+{
+    guint n_paths;
+    g_autofree gpointer *keys = g_hash_table_get_keys_as_array(paths, &n_paths);
+
+    g_key_file_set_string_list(file, GROUP, "Names", (const char *const *)keys, n_paths);
 }
 
 void
-session_file_save(const char *directory, const EngineSession *session)
+session_file_save(const char *directory, const EngineSession *session, GHashTable *paths)
 {
     g_autoptr(GKeyFile) file = g_key_file_new();
     g_autofree char *path = get_path(directory);
@@ -74,6 +86,8 @@ session_file_save(const char *directory, const EngineSession *session)
     g_key_file_set_uint64(file, GROUP, "Id", session->id);
     g_key_file_set_string(file, GROUP, "Password", password);
     g_key_file_set_uint64(file, GROUP, "Timeout", session->timeout_ms);
+    if (paths != NULL)
+        set_names(file, paths);
     text = g_key_file_to_data(file, NULL, NULL);
     /* It is valid for this boot only, so it is enough that no process sees half of it. Waiting
      * until it is on the disk might take longer than the lease. */

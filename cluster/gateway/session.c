@@ -39,6 +39,7 @@ struct Session {
     gboolean is_ready;
     gboolean was_ready;     /* in this process */
     gboolean is_reattached; /* see session_is_reattached() */
+    char **left;            /* see session_get_left(); NULL: not known */
     gboolean is_outdated;   /* its time-out is not the configured one */
     gboolean has_begun;     /* one; a stored session is for the first */
     gboolean is_probing;    /* the session is only to learn the servers' tick */
@@ -158,7 +159,7 @@ forget(Session *session)
     g_clear_handle_id(&session->unreachable_source, g_source_remove);
     session_file_delete(session->directory);
     session->is_ready = FALSE;
-    session->is_reattached = FALSE;
+    session_set_found(session);
     session->has_probed = FALSE;
     session->lease.deadline_us = 0;
     session->lease.is_renewing = FALSE;
@@ -482,7 +483,7 @@ check_buckets(Session *session)
 static void
 finish_joining(Session *session)
 {
-    session_file_save(session->directory, engine_get_session(session->engine));
+    session_file_save(session->directory, engine_get_session(session->engine), NULL);
     if (session->is_reattached)
         engine_sync(session->engine, session->config->root, on_synced, session);
     else
@@ -654,7 +655,8 @@ begin(Session *session)
         set_state(session, CLUSTER_STATE_LOST, CLUSTER_REASON_OLDER_DATA);
         return;
     }
-    session->is_reattached = !session->has_begun && session_file_load(session->directory, &stored);
+    session->is_reattached =
+        !session->has_begun && session_file_load(session->directory, &stored, &session->left);
     session->is_outdated = session->is_reattached && stored.timeout_ms != config.timeout_ms;
     session->is_probing = !session->is_reattached && !session->has_probed;
     if (session->is_reattached)
@@ -705,6 +707,13 @@ session_new(const ClusterConfig *config,
 }
 
 void
+session_leave(Session *session, GHashTable *paths)
+{
+    if (session->is_ready && !session->is_reattached)
+        session_file_save(session->directory, engine_get_session(session->engine), paths);
+}
+
+void
 session_free(Session *session)
 {
     gboolean keeps_session = may_have_nodes(session);
@@ -720,6 +729,7 @@ session_free(Session *session)
     }
     if (session->old != NULL)
         engine_free(g_steal_pointer(&session->old), TRUE);
+    g_strfreev(session->left);
     g_free(session);
 }
 
@@ -747,10 +757,17 @@ session_is_reattached(const Session *session)
     return session->is_reattached;
 }
 
+char **
+session_get_left(const Session *session)
+{
+    return session->left;
+}
+
 void
 session_set_found(Session *session)
 {
     session->is_reattached = FALSE;
+    g_clear_pointer(&session->left, g_strfreev);
 }
 
 void

@@ -64,6 +64,10 @@ Session *session_new(const ClusterConfig *config,
                      const SessionFunctions *functions,
                      gpointer data);
 
+/* To be called before session_free() at an orderly end: stores the paths of all names for which
+ * there may be nodes. They are the keys of `paths`. */
+void session_leave(Session *session, GHashTable *paths);
+
 /* The session continues, for the next process, if there are nodes, or may be some of the process
  * before. */
 void session_free(Session *session);
@@ -79,6 +83,8 @@ double *session_get_metrics(Session *session);
 /* Whether an earlier process has begun the session, and may have left nodes in it; until they have
  * been found. */
 gboolean session_is_reattached(const Session *session);
+/* The paths of the names for which it may have left them, borrowed; NULL: this is not known. */
+char **session_get_left(const Session *session);
 void session_set_found(Session *session);
 
 /* An operation was answered. Returns FALSE, and the session has ended, if its result must not be
