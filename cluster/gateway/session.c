@@ -1,10 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "session.h"
+#include "session-private.h"
 
 #include "boot-time.h"
-#include "lease.h"
 #include "session-file.h"
 
 /* Between attempts to begin a session. */
@@ -20,43 +19,6 @@
 /* What a session counts as that a version has begun which did not store its time-out: the least
  * that was ever allowed. */
 #define UNKNOWN_TIMEOUT_MS 9000
-
-/* Above this block of a bucket, there is a warning: years before the end. */
-#define BLOCK_WARNING (CLUSTER_BLOCK_MAX / 8 * 7)
-
-struct Session {
-    const ClusterConfig *config;
-    const char *credential; /* NULL: none */
-    const char *host;
-    const char *directory;
-    Seen *seen;
-    const SessionFunctions *functions;
-    gpointer data;
-
-    Engine *engine;   /* NULL: waiting for the next attempt */
-    Engine *old;      /* ended, and about to be closed; or NULL */
-    gint64 closes_us; /* when to close it at the latest */
-    gboolean is_ready;
-    gboolean was_ready;     /* in this process */
-    gboolean is_reattached; /* see session_is_reattached() */
-    char **left;            /* see session_get_left(); NULL: not known */
-    gboolean is_outdated;   /* its time-out is not the configured one */
-    gboolean has_begun;     /* one; a stored session is for the first */
-    gboolean is_probing;    /* the session is only to learn the servers' tick */
-    gboolean has_probed;    /* since the last session has ended */
-    guint n_checked;        /* buckets, in the configuration's order: see check_buckets() */
-    guint retry_source;
-
-    Lease lease;
-    gboolean has_service;
-    guint lease_source;
-    guint unreachable_source; /* until the engine has ended a session that is interrupted */
-    gboolean has_failed;      /* to begin; the reason was logged */
-    gboolean has_warned;      /* that the tokens of a bucket will be used up */
-    ClusterState state;
-    ClusterReason reason; /* for the last state that is not ACTIVE */
-    double metrics[N_METRICS];
-};
 
 static void begin(Session *session);
 
@@ -166,10 +128,8 @@ forget(Session *session)
     session->functions->ended(session->data);
 }
 
-/* Ends the use of the session. It is closed later, when the lock service has notified its clients
- * that their locks are lost, so that no other host gets them before. */
-static void
-end(Session *session, ClusterReason reason)
+void
+session_end(Session *session, ClusterReason reason)
 {
     gint64 now_us = boot_time_get_us();
 
@@ -226,7 +186,7 @@ on_lease(gpointer data)
     }
     if (lease_is_over(&session->lease, now_us)) {
         g_warning("the lease is over: all locks of this host are lost");
-        end(session, get_lease_reason(session, now_us));
+        session_end(session, get_lease_reason(session, now_us));
         return G_SOURCE_REMOVE;
     }
     if (now_us > session->lease.renewal_us + LEASE_RENEWAL_US)
@@ -256,10 +216,8 @@ arm_lease(Session *session)
         G_PRIORITY_HIGH, (guint)(MAX(delay_us, 0) / 1000 + 1), on_lease, session, NULL);
 }
 
-/* Attempts to begin a session are repeated indefinitely; the reason why they fail is logged once.
- */
-static gboolean
-is_first_failure(Session *session)
+gboolean
+session_is_first_failure(Session *session)
 {
     gboolean is_first = !session->has_failed;
 
@@ -285,13 +243,13 @@ session_check_answer(Session *session, const EngineAnswer *answer, gboolean is_w
 
     if (answer->result == ENGINE_SESSION_LOST || session->engine == NULL)
         return FALSE;
-    if (answer->result == ENGINE_DENIED && is_first_failure(session))
+    if (answer->result == ENGINE_DENIED && session_is_first_failure(session))
         g_warning("the ZooKeeper servers deny access to %s: the credential is not the one with "
                   "which it was made",
                   session->config->root);
     if (lease_is_over(&session->lease, now_us) || answer->result == ENGINE_DENIED ||
         answer->result == ENGINE_OTHER) {
-        end(session, get_answer_reason(session, answer, now_us));
+        session_end(session, get_answer_reason(session, answer, now_us));
         return FALSE;
     }
     if (answer->result == ENGINE_CONNECTION_LOST) {
@@ -313,8 +271,8 @@ session_check_answer(Session *session, const EngineAnswer *answer, gboolean is_w
 
 /* ---- beginning */
 
-static void
-become_ready(Session *session)
+void
+session_become_ready(Session *session)
 {
     session->is_ready = TRUE;
     session->was_ready = TRUE;
@@ -327,219 +285,17 @@ become_ready(Session *session)
         engine_renew(session->engine, on_renewed, session);
 }
 
-/* A new process has not seen what the earlier one did until after a sync. */
-static void
-on_synced(const EngineAnswer *answer, gpointer data)
-{
-    Session *session = data;
-
-    if (!session_check_answer(session, answer, FALSE) || answer->result != ENGINE_OK)
-        return; /* interrupted: again with the next connection */
-    become_ready(session);
-}
-
-/* ---- the engine's data */
-
-static gboolean
-store_instance(Session *session, const char *instance)
-{
-    g_autoptr(GError) error = NULL;
-
-    if (seen_set_instance(session->seen, instance, &error))
-        return TRUE;
-    if (is_first_failure(session))
-        g_critical("could not store the identity of the data of the ZooKeeper servers: %s",
-                   error->message);
-    return FALSE;
-}
-
-/* `instance` is NULL if there are no data. */
-static void
-refuse_instance(Session *session, const char *instance)
-{
-    const char *id = session->config->cluster_id;
-    gboolean is_other_cluster = id != NULL && g_strcmp0(instance, id) != 0;
-    gboolean is_first = is_first_failure(session);
-
-    if (is_first && is_other_cluster)
-        g_critical("ClusterId= is %s, but that of the data below %s on the ZooKeeper servers is %s",
-                   id, session->config->root, instance != NULL ? instance : "not made yet");
-    else if (is_first)
-        g_critical("the data of the ZooKeeper servers are not those that this host has used "
-                   "before; tokens might be issued twice. If that is right, delete %s/seen and "
-                   "restart weblocks-clusterd",
-                   session->directory);
-    end(session, is_other_cluster ? CLUSTER_REASON_OTHER_CLUSTER : CLUSTER_REASON_OTHER_DATA);
-}
-
-static void
-refuse_blocks(Session *session, const char *bucket, guint64 block)
-{
-    seen_refuse(session->seen);
-    if (is_first_failure(session))
-        g_critical("the data of the ZooKeeper servers are older than those that this host has used "
-                   "before (bucket '%s': block %" G_GUINT64_FORMAT " after block %" G_GUINT64_FORMAT
-                   "); tokens would be issued twice. See weblocks-clusterd(8)",
-                   bucket, block, seen_get_block(session->seen, bucket));
-    end(session, CLUSTER_REASON_OLDER_DATA);
-}
-
-static void
-note_block(Session *session, const char *bucket, guint64 block)
-{
-    seen_raise_block(session->seen, bucket, block);
-    if (block <= BLOCK_WARNING || session->has_warned)
-        return;
-    g_warning(
-        "7/8 of all tokens of the bucket '%s' have been used; when there are no more, it can't "
-        "be used. See weblocks-clusterd(8)",
-        bucket);
-    session->has_warned = TRUE;
-}
-
-guint64
-session_get_block(const Session *session, const char *bucket)
-{
-    return seen_get_block(session->seen, bucket);
-}
-
-gboolean
-session_take_block(Session *session, const char *bucket, guint64 block)
-{
-    if (block <= seen_get_block(session->seen, bucket)) {
-        refuse_blocks(session, bucket, block);
-        return FALSE;
-    }
-    note_block(session, bucket, block);
-    session->metrics[METRIC_HIGHEST_TOKEN] =
-        MAX(session->metrics[METRIC_HIGHEST_TOKEN], (double)(block << CLUSTER_BLOCK_BITS));
-    return TRUE;
-}
-
-static void finish_joining(Session *session);
-static void check_buckets(Session *session);
-
-static void
-on_block_read(const EngineAnswer *answer, gpointer data)
-{
-    Session *session = data;
-    const ClusterBucketConfig *bucket;
-    const char *settings;
-
-    if (!session_check_answer(session, answer, FALSE))
-        return;
-    if (answer->result == ENGINE_NO_NODE)
-        check_buckets(session); /* somebody has deleted it */
-    if (answer->result != ENGINE_OK)
-        return; /* interrupted: again with the next connection */
-    bucket = session->config->buckets->pdata[session->n_checked];
-    settings = answer->text[0] != '\0' ? answer->text : ENGINE_SETTINGS(FALSE);
-    if (!g_str_equal(settings, ENGINE_SETTINGS(bucket->is_shared))) {
-        if (is_first_failure(session))
-            g_critical(
-                "the settings of the bucket '%s' are '%s' on the ZooKeeper servers, and '%s' "
-                "on this host",
-                bucket->name, settings, ENGINE_SETTINGS(bucket->is_shared));
-        end(session, CLUSTER_REASON_OTHER_SETTINGS);
-        return;
-    }
-    if (answer->block < seen_get_block(session->seen, bucket->name)) {
-        refuse_blocks(session, bucket->name, answer->block);
-        return;
-    }
-    note_block(session, bucket->name, answer->block);
-    session->n_checked++;
-    check_buckets(session);
-}
-
-static void
-on_bucket_made(const EngineAnswer *answer, gpointer data)
-{
-    Session *session = data;
-    const ClusterBucketConfig *bucket;
-
-    if (!session_check_answer(session, answer, FALSE) || answer->result != ENGINE_OK)
-        return; /* interrupted: again with the next connection */
-    bucket = session->config->buckets->pdata[session->n_checked];
-    engine_read_block(session->engine, bucket->name, on_block_read, session);
-}
-
-/* Compares the buckets' settings with those of this host, and their blocks with those that it has
- * seen, one after the other. */
-static void
-check_buckets(Session *session)
-{
-    const ClusterBucketConfig *bucket;
-
-    if (session->n_checked == session->config->buckets->len) {
-        finish_joining(session);
-        return;
-    }
-    bucket = session->config->buckets->pdata[session->n_checked];
-    engine_ensure_bucket(session->engine, bucket->name, ENGINE_SETTINGS(bucket->is_shared),
-                         on_bucket_made, session);
-}
-
-static void
-finish_joining(Session *session)
-{
-    session_file_save(session->directory, engine_get_session(session->engine), NULL);
-    if (session->is_reattached)
-        engine_sync(session->engine, session->config->root, on_synced, session);
-    else
-        become_ready(session);
-}
-
-static void
-on_joined(const EngineAnswer *answer, gpointer data)
-{
-    Session *session = data;
-
-    if (session->engine == NULL)
-        return;
-    if (answer->result == ENGINE_BAD_VERSION) {
-        refuse_instance(session, answer->text);
-        return;
-    }
-    if (answer->result == ENGINE_OTHER_FORMAT) {
-        if (is_first_failure(session))
-            g_critical("the data of the ZooKeeper servers are not of the format of this version of "
-                       "weblocks-clusterd: %s. See weblocks-clusterd(8)",
-                       answer->text);
-        end(session, CLUSTER_REASON_OTHER_FORMAT);
-        return;
-    }
-    if (!session_check_answer(session, answer, TRUE))
-        return;
-    if (answer->result == ENGINE_CONNECTION_LOST)
-        return; /* interrupted: again with the next connection */
-    if (answer->result != ENGINE_OK) {
-        end(session, CLUSTER_REASON_UNEXPECTED);
-        return;
-    }
-    if (seen_get_instance(session->seen) == NULL && !store_instance(session, answer->text)) {
-        end(session, CLUSTER_REASON_STORAGE);
-        return;
-    }
-    if (!g_str_equal(seen_get_instance(session->seen), answer->text)) {
-        refuse_instance(session, answer->text);
-        return;
-    }
-    session->n_checked = 0;
-    check_buckets(session);
-}
-
 static void
 check_ticks(Session *session, guint least_ms)
 {
     session->is_probing = FALSE;
     session->has_probed = least_ms <= PROBE_TIMEOUT_MS;
     if (!session->has_probed) {
-        if (is_first_failure(session))
+        if (session_is_first_failure(session))
             g_critical("the ZooKeeper server %s has no session of less than %u ms, which is two "
                        "ticks: the promises are not kept with tickTime above %u",
                        engine_get_server(session->engine), least_ms, ENGINE_TICK_MAX_MS);
-        end(session, CLUSTER_REASON_LONG_TICKS);
+        session_end(session, CLUSTER_REASON_LONG_TICKS);
         return;
     }
     /* It has no nodes. To close it would mean to wait for the server. */
@@ -557,24 +313,21 @@ on_connected(Session *session)
         return;
     }
     if (timeout_us < LEASE_TIMEOUT_MIN_US) {
-        if (is_first_failure(session))
+        if (session_is_first_failure(session))
             g_critical(
                 "the ZooKeeper servers allow sessions of only %.1f s, which is too short to keep "
                 "the promises: raise maxSessionTimeout",
                 (double)timeout_us / G_USEC_PER_SEC);
-        end(session, CLUSTER_REASON_SHORT_SESSIONS);
+        session_end(session, CLUSTER_REASON_SHORT_SESSIONS);
         return;
     }
     lease_set_timeout(&session->lease, timeout_us);
     g_clear_handle_id(&session->unreachable_source, g_source_remove);
     session->metrics[METRIC_RECONNECTS] += session->was_ready;
     if (session->was_ready)
-        become_ready(session);
+        session_become_ready(session);
     else
-        engine_join(session->engine, session->host,
-                    session->config->cluster_id != NULL ? session->config->cluster_id
-                                                        : seen_get_instance(session->seen),
-                    on_joined, session);
+        session_join(session);
 }
 
 /* The engine has ended the session by now. It would not report that if its data were replaced by
@@ -585,7 +338,7 @@ on_unreachable(gpointer data)
     Session *session = data;
 
     session->unreachable_source = 0;
-    end(session, CLUSTER_REASON_UNREACHABLE);
+    session_end(session, CLUSTER_REASON_UNREACHABLE);
     return G_SOURCE_REMOVE;
 }
 
@@ -597,7 +350,7 @@ on_state_changed(EngineState state, gpointer data)
     if (session->engine == NULL) /* it is of the old session */
         return;
     if (state == ENGINE_ENDED) {
-        end(session, CLUSTER_REASON_EXPIRED);
+        session_end(session, CLUSTER_REASON_EXPIRED);
     } else if (state == ENGINE_CONNECTED) {
         on_connected(session);
     } else if (session->is_ready) {
@@ -649,7 +402,7 @@ begin(Session *session)
     session->was_ready = FALSE;
     if (seen_is_refused(session->seen)) {
         /* There is no other attempt in this process. */
-        if (is_first_failure(session))
+        if (session_is_first_failure(session))
             g_critical("the data of the ZooKeeper servers were older than those that this host has "
                        "used before. See weblocks-clusterd(8)");
         set_state(session, CLUSTER_STATE_LOST, CLUSTER_REASON_OLDER_DATA);
@@ -666,7 +419,7 @@ begin(Session *session)
     lease_set_timeout(&session->lease, (gint64)config.timeout_ms * 1000);
     session->engine = engine_new(&config, &engine_events, session, &error);
     if (session->engine == NULL) {
-        if (is_first_failure(session))
+        if (session_is_first_failure(session))
             g_warning("could not connect to ZooKeeper: %s", error->message);
         set_state(session, CLUSTER_STATE_CONNECTING, CLUSTER_REASON_ADDRESSES);
         retry_later(session);
