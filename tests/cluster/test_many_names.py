@@ -24,8 +24,8 @@ class ManyNames(HostsCase):
         self.names.wait_held()
 
     def assert_none_is_lost(self, begin, what):
-        self.names.wait_for_lease()
-        tap.diagnostic(f'{what} started again: a later lease after {time.monotonic() - begin:.2f} s')
+        self.names.wait_confirmed()
+        tap.diagnostic(f'{what} started again: all confirmed after {time.monotonic() - begin:.2f} s')
         self.assertEqual(self.names.n_held(), self.names.count)
 
 

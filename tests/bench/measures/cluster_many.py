@@ -168,7 +168,7 @@ def measure_restart(which, n_clients, n_names, limits=()):
         getattr(host, f'start_{which}')()
         hold(host.client(), 'next')
         seconds = time.monotonic() - begin
-        held.wait_for_lease()
+        held.wait_confirmed()
         return held.count - (held.n_held() - 1), seconds
 
 
