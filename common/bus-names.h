@@ -59,6 +59,7 @@
 #define BUS_OPTION_PORTAL       "portal"
 
 #define BUS_PARAMETER_VERSION    "version"
+#define BUS_PARAMETER_CELLS      "cells"
 #define BUS_PARAMETER_MAX_PACKET "maxPacket"
 
 #define BUS_FILTER_NAME      "name"

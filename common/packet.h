@@ -22,9 +22,10 @@
 #include "limit-id.h"
 #include "lock-mode.h"
 
-#define PACKET_VERSION   2u
-#define PACKET_BYTES_MAX 65536u
-#define PACKET_ALIGNMENT 8u
+#define PACKET_VERSION     3u
+#define PACKET_VERSION_MIN 2u /* without cells */
+#define PACKET_BYTES_MAX   65536u
+#define PACKET_ALIGNMENT   8u
 
 typedef enum {
     /* From the client. */
@@ -50,7 +51,8 @@ typedef enum {
 #define PACKET_OPTION_IF_AVAILABLE 1u
 #define PACKET_OPTION_STEAL        2u
 #define PACKET_OPTION_SIGNAL       4u
-#define PACKET_OPTIONS_ALL         7u
+#define PACKET_OPTION_CELL         8u
+#define PACKET_OPTIONS_ALL         15u
 
 /* PacketAnswer.error: each value stands for an error name of the D-Bus interface. */
 typedef enum {
@@ -103,7 +105,7 @@ typedef struct {
     guint16 bucket_length;
     guint16 name_length;
     guint16 texts_length; /* of why; if there is a `for`, of why, a NUL and `for` */
-    guint32 slots;        /* 0: not given */
+    guint32 slots;        /* 0: not given; with PACKET_OPTION_CELL, the number of the cell */
     char text[];          /* bucket, name, why and `for`, then zeros up to a multiple of 8 */
 } PacketRequest;
 
@@ -177,7 +179,8 @@ const PacketHead *packet_read_from_service(const void *packet, gsize size, gsize
 
 /* ---- writing: each function appends one message to `bytes` */
 
-/* `slots` may be 0: not given; `why` and `command`, the option `for`, may be NULL. */
+/* `slots` may be 0: not given; with PACKET_OPTION_CELL it is the number of the cell. `why` and
+ * `command`, the option `for`, may be NULL. */
 void packet_write_request(GByteArray *bytes,
                           guint64 serial,
                           guint64 key,

@@ -112,7 +112,7 @@ take_descriptor(GDBusMessage *reply, guint32 *out_packet_max)
         return -1;
     g_variant_get(body, "(h@a{sv})", &handle, &parameters);
     if (!g_variant_lookup(parameters, BUS_PARAMETER_VERSION, "u", &version) ||
-        version != PACKET_VERSION ||
+        version < PACKET_VERSION_MIN || version > PACKET_VERSION ||
         !g_variant_lookup(parameters, BUS_PARAMETER_MAX_PACKET, "u", out_packet_max) ||
         handle < 0 || handle >= g_unix_fd_list_get_length(fds))
         return -1;

@@ -16,6 +16,7 @@
 #pragma once
 
 typedef struct Agent Agent;
+typedef struct Cell Cell;
 typedef struct Effects Effects;
 typedef struct LimitsAccount LimitsAccount;
 typedef struct LockManager LockManager;

@@ -4,6 +4,7 @@
 #include "lock-manager.h"
 
 #include "bus-names.h"
+#include "cell.h"
 #include "lock-queue.h"
 #include "name-hash.h"
 #include "permit.h"
@@ -287,15 +288,21 @@ lock_manager_request(LockManager *manager,
     if (result != LOCK_RESULT_OK)
         return result;
     request = agent_find_key(agent, options->key);
+    if (request != NULL && request->cell != NULL && !cell_close(request))
+        request = NULL;
     if (request != NULL)
         return repeat_request(manager, request, name, options, out_request);
+    if (options->cell != NULL && options->cell->request != NULL)
+        cell_close(options->cell->request);
     result = check_limits(manager, agent, name, options);
     if (result != LOCK_RESULT_OK)
         return result;
 
+    queue = lock_queue_get(manager, name);
+    if (queue->held.head != NULL && ((LockRequest *)queue->held.head->data)->cell != NULL)
+        cell_close(queue->held.head->data);
     if (manager->requests.length == 0)
         begin_again(manager);
-    queue = lock_queue_get(manager, name);
     undecided = queue->permit != NULL ? permit_get_undecided(queue, options) : UNDECIDED_NONE;
     if (options->if_available && undecided == UNDECIDED_NONE && !is_available(queue, options)) {
         lock_queue_unref(queue);
@@ -310,6 +317,8 @@ lock_manager_request(LockManager *manager,
     lock_queue_process(queue);
     if (request->state == LOCK_REQUEST_PENDING)
         effects_append(&user_agent->effects, EFFECT_WAITING, request);
+    else if (options->cell != NULL)
+        cell_give(request, options->cell);
     lock_queue_unref(queue);
     *out_request = request;
     return LOCK_RESULT_OK;
@@ -334,12 +343,23 @@ lock_manager_end_and_process(LockManager *manager, LockRequest *request, EffectK
     lock_queue_unref(queue);
 }
 
-LockResult
-lock_manager_release(LockManager *manager, Agent *agent, guint64 id)
+/* Returns the lock if this agent holds it, otherwise NULL. */
+static LockRequest *
+find_held(const LockManager *manager, const Agent *agent, guint64 id)
 {
     LockRequest *request = find_request(manager, agent, id);
 
-    if (request == NULL || request->state != LOCK_REQUEST_HELD)
+    if (request != NULL && request->cell != NULL)
+        cell_close(request);
+    return request != NULL && request->state == LOCK_REQUEST_HELD ? request : NULL;
+}
+
+LockResult
+lock_manager_release(LockManager *manager, Agent *agent, guint64 id)
+{
+    LockRequest *request = find_held(manager, agent, id);
+
+    if (request == NULL)
         return LOCK_RESULT_NOT_HELD;
 
     lock_manager_end_and_process(manager, request, EFFECT_RELEASED);
@@ -349,9 +369,9 @@ lock_manager_release(LockManager *manager, Agent *agent, guint64 id)
 LockResult
 lock_manager_downgrade(LockManager *manager, Agent *agent, guint64 id)
 {
-    LockRequest *request = find_request(manager, agent, id);
+    LockRequest *request = find_held(manager, agent, id);
 
-    if (request == NULL || request->state != LOCK_REQUEST_HELD)
+    if (request == NULL)
         return LOCK_RESULT_NOT_HELD;
     if (request->mode == LOCK_MODE_SHARED)
         return LOCK_RESULT_OK;
@@ -406,6 +426,8 @@ lock_manager_end_request(LockManager *manager, LockRequest *request, EffectKind 
 
     g_assert(request->state != LOCK_REQUEST_ENDED);
 
+    if (request->cell != NULL)
+        cell_take_away(request);
     if (request->state == LOCK_REQUEST_HELD) {
         lock_queue_remove_held(request);
         manager->n_held--;

@@ -31,6 +31,7 @@ typedef struct {
     guint64 key;         /* chosen by the caller; 0: none */
     const char *why;     /* "": none */
     const char *command; /* the option `for`; NULL or "": none */
+    Cell *cell;          /* for the lock if it is granted at once: cell.h; NULL: none */
 } LockOptions;
 
 /* A request and its lock are one object, because they have one id from Request to Release, and a
@@ -63,6 +64,7 @@ struct LockRequest {
     char *command;      /* the option `for`; NULL: none */
     Agent *agent;
     LockQueue *queue;
+    Cell *cell; /* while its client may leave and enter it by itself; borrowed, or NULL: cell.h */
     GList in_queue;
     GList in_agent;
     GList in_manager;
@@ -95,7 +97,8 @@ gboolean lock_request_is_grantable(const LockRequest *request);
 typedef enum {
     EFFECT_WAITING, /* a new request has to wait */
     EFFECT_GRANTED,
-    EFFECT_DOWNGRADED, /* an exclusive lock is shared now */
+    EFFECT_DOWNGRADED,  /* an exclusive lock is shared now */
+    EFFECT_CELL_CLOSED, /* a held lock with a cell is an ordinary one now; nobody is notified */
     /* The following are the ends of requests and locks. */
     EFFECT_RELEASED,
     EFFECT_ABORTED,

@@ -3,6 +3,7 @@
 
 #include "user-agent.h"
 
+#include "cell.h"
 #include "lock-manager.h"
 #include "principal.h"
 
@@ -18,6 +19,7 @@ user_agent_init(UserAgent *user_agent, const Limits *limits)
     g_queue_init(&user_agent->agents);
     user_agent->deadlines = g_sequence_new(NULL);
     user_agent->effects.list = g_array_new(FALSE, FALSE, sizeof(Effect));
+    g_queue_init(&user_agent->cells);
     g_queue_init(&user_agent->wanted);
     user_agent->demands = g_ptr_array_new_with_free_func((GDestroyNotify)lock_queue_unref);
 }
@@ -113,6 +115,7 @@ user_agent_terminate(UserAgent *user_agent, Agent *agent)
     g_autoptr(GPtrArray) touched = g_ptr_array_new();
 
     g_assert(!agent->terminated);
+    cells_close_of(agent);
     agent->terminated = TRUE;
     end_all_in_state(agent, LOCK_REQUEST_PENDING, EFFECT_TERMINATED, touched);
     end_all_in_state(agent, LOCK_REQUEST_HELD, EFFECT_TERMINATED, touched);
@@ -163,6 +166,7 @@ void
 user_agent_lose(UserAgent *user_agent, Agent *agent)
 {
     g_assert(user_agent->shutting_down);
+    cells_close_of(agent);
     end_all_in_state(agent, LOCK_REQUEST_PENDING, EFFECT_LOST, NULL);
     end_all_in_state(agent, LOCK_REQUEST_HELD, EFFECT_LOST, NULL);
 }

@@ -24,6 +24,8 @@ struct UserAgent {
     LimitsAccount total;        /* of all principals */
     GSequence *deadlines;       /* of LockRequest, by deadline and then by their order; weak */
     Effects effects;
+    GQueue cells; /* of Cell, by Cell.in_user_agent; those not open yet are at its end */
+    gboolean gives_cells;
     GQueue wanted;       /* of LockQueue, by LockQueue.in_wanted: see wanted_visit() */
     GPtrArray *demands;  /* of LockQueue, owned references: see permit_take_changed() */
     gint64 now_us;       /* monotonic */

@@ -4,12 +4,12 @@
 #include "admission.h"
 
 #include "bus.h"
+#include "cell-offers.h"
 #include "cluster.h"
 #include "credentials.h"
 #include "encode.h"
 #include "opened.h"
 #include "operations.h"
-#include "packet-socket.h"
 #include "state.h"
 #include "watches.h"
 
@@ -215,7 +215,7 @@ admission_free_client(Client *client)
 {
     end_identification(client);
     watches_remove_client(client);
-    packet_socket_close(client, 0);
+    cell_offers_close_socket(client, 0);
     opened_clear(client);
     client->server->n_floods -= client->is_flood ? 1 : 0;
     g_clear_pointer(&client->flow, flow_control_free);
@@ -230,7 +230,7 @@ admission_remove_client(Client *client)
     Server *server = client->server;
 
     watches_remove_client(client);
-    packet_socket_close(client, 0);
+    cell_offers_close_socket(client, 0);
     if (client->agent != NULL) {
         clock_tick(client->server);
         user_agent_terminate(&client->server->user_agent, client->agent);

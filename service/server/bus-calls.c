@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "bus-names.h"
+#include "cell-offers.h"
 #include "cluster-calls.h"
 #include "descriptors.h"
 #include "document-calls.h"
@@ -78,12 +79,21 @@ has_request_without_key(const Agent *agent)
 }
 
 static sd_bus_message *
-new_socket_reply(const Client *client, const LockCall *call, int fd)
+new_socket_reply(const Client *client, const LockCall *call, int fd, int page_fd)
 {
     sd_bus_message *reply = encode_new_reply(client, call);
-    int r = sd_bus_message_append(reply, "ha{sv}", fd, 2u, BUS_PARAMETER_VERSION, "u",
-                                  PACKET_VERSION, BUS_PARAMETER_MAX_PACKET, "u", PACKET_BYTES_MAX);
+    int r = sd_bus_message_append(reply, "h", fd);
 
+    if (r >= 0)
+        r = sd_bus_message_open_container(reply, 'a', "{sv}");
+    if (r >= 0)
+        r = sd_bus_message_append(reply, "{sv}{sv}", BUS_PARAMETER_VERSION, "u",
+                                  MIN(call->version, PACKET_VERSION), BUS_PARAMETER_MAX_PACKET, "u",
+                                  PACKET_BYTES_MAX);
+    if (r >= 0 && page_fd >= 0)
+        r = sd_bus_message_append(reply, "{sv}", BUS_PARAMETER_CELLS, "h", page_fd);
+    if (r >= 0)
+        r = sd_bus_message_close_container(reply);
     if (r >= 0)
         return reply;
     sd_bus_message_unref(reply);
@@ -95,9 +105,9 @@ open_socket(Client *client, const LockCall *call)
 {
     Server *server = client->server;
     sd_bus_message *reply = NULL;
-    int fd;
+    int fd, page_fd = -1;
 
-    if (call->version < PACKET_VERSION) {
+    if (call->version < PACKET_VERSION_MIN) {
         encode_error(client, call, BUS_ERROR_NOT_SUPPORTED,
                      "the service does not support the client's version of packets");
         return;
@@ -111,17 +121,22 @@ open_socket(Client *client, const LockCall *call)
                      "the caller has a live request without a key, which packets cannot refer to");
         return;
     }
-    packet_socket_close(client, PACKET_CLOSED_REPLACED);
+    cell_offers_close_socket(client, PACKET_CLOSED_REPLACED);
     if (!descriptors_are_scarce(DESCRIPTORS_FOR_SOCKETS) &&
         packet_socket_open(server->sockets, client, &fd)) {
-        reply = new_socket_reply(client, call, fd); /* the message duplicates the descriptor */
+        if (call->version >= PACKET_VERSION)
+            page_fd = cell_offers_make(client);
+        /* The message duplicates the descriptors. */
+        reply = new_socket_reply(client, call, fd, page_fd);
         close(fd);
+        if (page_fd >= 0)
+            close(page_fd);
     }
     if (reply != NULL) {
         bus_send_descriptor(client, reply);
         return;
     }
-    packet_socket_close(client, 0);
+    cell_offers_close_socket(client, 0);
     encode_error(client, call, BUS_ERROR_LIMITS_EXCEEDED, "no file descriptors left for sockets");
 }
 

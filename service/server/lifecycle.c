@@ -7,6 +7,7 @@
 
 #include "admission.h"
 #include "bus.h"
+#include "cell-offers.h"
 #include "cluster-calls.h"
 #include "document-calls.h"
 #include "operations.h"
@@ -71,6 +72,7 @@ on_idle_timer(gpointer data)
     gint64 idle_us = g_get_monotonic_time() - server->user_agent.now_us;
 
     server->idle_id = 0;
+    cell_offers_close_all(server);
     if (!is_idle(server)) {
         arm_idle_timer(server, limit_us);
     } else if (idle_us < limit_us) {
@@ -119,6 +121,7 @@ void
 lifecycle_run(Server *server)
 {
     server->stage = SERVER_RUNNING;
+    server->user_agent.gives_cells = TRUE;
     clock_tick(server);
     if (server->idle_exit_us > 0)
         arm_idle_timer(server, server->idle_exit_us);
@@ -193,6 +196,8 @@ lifecycle_stop(Server *server)
         return;
 
     server->stage = SERVER_STOPPING;
+    server->user_agent.gives_cells = FALSE;
+    cell_offers_close_all(server);
     server->stop_deadline_id = g_timeout_add(STOP_TIMEOUT_MS, on_stop_deadline, server);
     g_clear_handle_id(&server->idle_id, g_source_remove);
     cluster_calls_finish_all(server);

@@ -3,6 +3,7 @@
 
 #include "operations.h"
 
+#include "cell-offers.h"
 #include "cluster-calls.h"
 #include "cluster.h"
 #include "lock-manager.h"
@@ -74,6 +75,8 @@ notify(Server *server, PendingReply *pending)
         /* A watcher that has got the event as the request's client gets no further signal. */
         const Client *notified = NULL;
 
+        if (effect->kind == EFFECT_CELL_CLOSED)
+            continue;
         if (reply != NULL && effect->request == reply->request)
             send_reply(pending);
         else
@@ -119,6 +122,14 @@ clock_tick(Server *server)
 /* ---- lock operations */
 
 static void
+reserve(Server *server, const LockCall *call, const Target *target)
+{
+    if (server->state != NULL)
+        state_reserve(server->state, lock_text_bytes(target->bucket, target->name,
+                                                     call->options.why, call->options.command));
+}
+
+static void
 request(Client *client, const Channel *channel, const LockCall *call, const Target *target)
 {
     Server *server = client->server;
@@ -127,14 +138,19 @@ request(Client *client, const Channel *channel, const LockCall *call, const Targ
     LockReply reply = {call->refusal_name == NULL ? target->result : LOCK_RESULT_NOT_CARRIABLE};
 
     if (reply.result == LOCK_RESULT_OK) {
-        if (server->state != NULL)
-            state_reserve(server->state, lock_text_bytes(target->bucket, target->name,
-                                                         call->options.why, call->options.command));
+        reserve(server, call, target);
         manager = channel == &socket_channel
                       ? packet_socket_get_manager(client, target)
                       : user_agent_get_manager(&server->user_agent, &target->owner, target->bucket);
         reply.result =
             lock_manager_request(manager, client->agent, target->name, &call->options, &live);
+        /* Parked locks count as held ones until their cells are closed. */
+        if (reply.result >= LOCK_RESULT_NO_ROOM && server->user_agent.cells.length > 0) {
+            cells_close_all(&server->user_agent);
+            reserve(server, call, target);
+            reply.result =
+                lock_manager_request(manager, client->agent, target->name, &call->options, &live);
+        }
         reply.request = live;
     }
     notify_reply(client, channel, call, &reply);
@@ -217,6 +233,7 @@ void
 operations_begin(const Client *client, const LockCall *call)
 {
     clock_tick(client->server);
+    cell_offers_before_call(client, call);
     if (client->server->verbose)
         g_debug("%s: %s%s", client->unique_name, lock_call_get_name(call),
                 call->refusal_name != NULL ? ", not well-formed" : "");

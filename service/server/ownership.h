@@ -32,7 +32,7 @@
 
 /* `replace`: take the name from an instance that has this option too. Without a directory there is
  * no stored state, and the name is all. */
-Ownership *ownership_new(gboolean replace, const char *state_directory);
+Ownership *ownership_new(gboolean replace, const char *state_directory, gboolean offers_cells);
 void ownership_free(Ownership *ownership);
 
 /* Subscribes to changes of the owners of names (NameOwnerChanged), before the service can be called

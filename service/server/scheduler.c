@@ -8,6 +8,7 @@
 #include "admission.h"
 #include "bus-calls.h"
 #include "bus.h"
+#include "cell-offers.h"
 #include "cluster-calls.h"
 #include "cluster.h"
 #include "encode.h"
@@ -42,7 +43,7 @@ end_malformed(Client *client)
     g_debug("%s has sent a malformed packet", client->unique_name);
     clock_tick(client->server);
     operations_replace_agent(client);
-    packet_socket_close(client, PACKET_CLOSED_MALFORMED);
+    cell_offers_close_socket(client, PACKET_CLOSED_MALFORMED);
 }
 
 /* Returns FALSE if nothing was read, or the socket has ended. */
@@ -62,7 +63,7 @@ serve_message(Client *client)
         end_malformed(client);
         return FALSE;
     case PACKET_READ_END:
-        packet_socket_close(client, 0);
+        cell_offers_close_socket(client, 0);
         return FALSE;
     case PACKET_READ_NOTHING:
     default:
@@ -84,7 +85,7 @@ serve_socket(Client *client, guint n_messages, guint64 position)
         has_more = serve_message(client);
     if (client->is_ending && client->socket != NULL &&
         (!has_more || packet_socket_is_at(client, G_MAXUINT64)))
-        packet_socket_close(client, client->is_gone ? 0 : PACKET_CLOSED_SHUTDOWN);
+        cell_offers_close_socket(client, client->is_gone ? 0 : PACKET_CLOSED_SHUTDOWN);
     if (client->socket != NULL) {
         if (is_turn_over)
             packet_socket_serve_later(client);
@@ -151,7 +152,7 @@ make_flood(Client *client)
         user_agent_replace(&client->server->user_agent, client->agent);
         notify_effects(server);
     }
-    packet_socket_close(client, 0);
+    cell_offers_close_socket(client, 0);
     flow_control_ask(client->flow);
 }
 
@@ -308,6 +309,8 @@ commit(gpointer data)
         write_demands(server);
     if (server->state != NULL)
         state_commit(server->state);
+    if (server->user_agent.cells.length > 0)
+        cells_open(&server->user_agent);
 }
 
 void

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "admission.h"
+#include "cell-offers.h"
 #include "cluster-calls.h"
 #include "cluster.h"
 #include "document-calls.h"
@@ -92,7 +93,8 @@ server_new(sd_bus *bus, const Limits *limits, const ServerOptions *options)
     bus_init(server->bus, bus, server);
     server->sockets = packet_sockets_new(server);
     server->idle_exit_us = (gint64)(options->idle_exit_secs * G_USEC_PER_SEC);
-    server->ownership = ownership_new(options->replace, options->state_directory);
+    server->ownership =
+        ownership_new(options->replace, options->state_directory, options->offers_cells);
     document_calls_init(server);
     choose_document_key(server);
     scheduler_start(server);
@@ -119,8 +121,9 @@ server_free(Server *server)
     if (server->bus_source != NULL)
         g_source_destroy(server->bus_source);
     g_clear_pointer(&server->bus_source, g_source_unref);
-    /* First, since a successor may be waiting for its lock. And what ends below has not ended for
-     * the clients. */
+    cell_offers_end_all(server);
+    /* Before the rest, since a successor may be waiting for its lock. And what ends below has not
+     * ended for the clients. */
     ownership_free(server->ownership);
     g_clear_pointer(&server->state, state_free);
     sleep_free(server);

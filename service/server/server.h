@@ -17,6 +17,7 @@
 typedef struct {
     gboolean replace;            /* take the name from an instance that has this option too */
     const char *state_directory; /* NULL: there is no stored state */
+    gboolean offers_cells;       /* clients can have cells: cell-offers.h */
     double idle_exit_secs;       /* 0: never */
     gboolean serves_groups;      /* this is the system bus: there are buckets of Unix groups */
 } ServerOptions;

@@ -23,6 +23,7 @@
 
 typedef struct Admission Admission;
 typedef struct Bus Bus;
+typedef struct CellPage CellPage;
 typedef struct Cluster Cluster;
 typedef struct FlowControl FlowControl;
 typedef struct Ownership Ownership;
@@ -92,6 +93,7 @@ struct Client {
     GQueue documents;     /* of documents/documents.c: OpenDocument, the oldest first */
     FlowControl *flow;    /* of dbus/flow-control.c */
     PacketSocket *socket; /* of socket/packet-socket.c; NULL: none is open */
+    CellPage *page;       /* of state/cell-pages.c, for that socket; NULL: it has no cells */
 };
 
 /* Initializes and frees this layer's part: the core, the clients and their calls. */

@@ -54,6 +54,7 @@ struct PacketSocket {
     gsize packet_size;
     gsize packet_offset;  /* of the next message */
     GList in_to_visit;    /* the socket has to be served without an event from epoll */
+    Cell *cells;          /* borrowed; NULL: requests can have none */
     LockManager *manager; /* a reference: see packet_socket_get_manager(); NULL: none */
 };
 
@@ -477,9 +478,25 @@ copy_text(GString *texts, const char *text, gsize length)
     return texts->str + position;
 }
 
-static void
-decode_request(GString *texts, const PacketRequest *message, LockCall *call)
+/* Of a lock with a cell, the number of slots is that of the cell. Returns FALSE if it can't have
+ * that one. */
+static gboolean
+decode_cell(const PacketSocket *self, const PacketRequest *message, LockOptions *options)
 {
+    if ((message->options & PACKET_OPTION_CELL) == 0)
+        return TRUE;
+    if (self->cells == NULL || message->mode != LOCK_MODE_EXCLUSIVE || message->slots == 0 ||
+        message->slots >= LOCK_CELLS_PER_PAGE)
+        return FALSE;
+    options->slots = 0;
+    options->cell = &self->cells[message->slots];
+    return TRUE;
+}
+
+static void
+decode_request(const PacketSocket *self, const PacketRequest *message, LockCall *call)
+{
+    GString *texts = self->all->texts;
     const char *name = message->text + message->bucket_length, *why;
 
     g_string_set_size(texts, message->head.size);
@@ -500,12 +517,12 @@ decode_request(GString *texts, const PacketRequest *message, LockCall *call)
         .why = why,
         .command = strlen(why) < message->texts_length ? why + strlen(why) + 1 : NULL,
     };
-    if (!are_texts_valid(call))
+    if (!decode_cell(self, message, &call->options) || !are_texts_valid(call))
         call->refusal_name = BUS_ERROR_INVALID_ARGS;
 }
 
 static void
-decode(GString *texts, const PacketHead *head, LockCall *out_call)
+decode(const PacketSocket *self, const PacketHead *head, LockCall *out_call)
 {
     static const LockCallKind kinds[] = {
         [PACKET_RELEASE] = LOCK_CALL_RELEASE,
@@ -520,7 +537,7 @@ decode(GString *texts, const PacketHead *head, LockCall *out_call)
         .serial = head->serial,
     };
     if (head->kind == PACKET_REQUEST) {
-        decode_request(texts, (const PacketRequest *)head, out_call);
+        decode_request(self, (const PacketRequest *)head, out_call);
         return;
     }
     out_call->kind = kinds[head->kind];
@@ -556,7 +573,7 @@ packet_socket_read(Client *client, LockCall *out_call)
     if (head == NULL)
         return PACKET_READ_MALFORMED;
     turn_count_call(self->output.turn, head->size);
-    decode(self->all->texts, head, out_call);
+    decode(self, head, out_call);
     return PACKET_READ_CALL;
 }
 
@@ -673,6 +690,12 @@ packet_socket_open(PacketSockets *all, Client *client, int *out_fd)
     turn_add_output(&self->output, self->out->len);
     *out_fd = fds[1];
     return TRUE;
+}
+
+void
+packet_socket_set_cells(Client *client, Cell *cells)
+{
+    client->socket->cells = cells;
 }
 
 void

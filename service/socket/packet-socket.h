@@ -23,6 +23,7 @@
 
 #include <glib.h>
 
+#include "cell.h"
 #include "client.h"
 #include "packet.h"
 
@@ -59,6 +60,10 @@ guint packet_sockets_wait(PacketSockets *self, Client **clients, guint max, int 
 /* Opens a socket for a client without one, and queues LIVE on it. `*out_fd` is the client's end,
  * owned by the caller. Returns FALSE if there are no descriptors left. */
 gboolean packet_socket_open(PacketSockets *self, Client *client, int *out_fd);
+
+/* Requests on the client's socket can have these cells, as many as a page has; NULL: none. They
+ * must not be used any more when they are replaced, or the socket is closed. */
+void packet_socket_set_cells(Client *client, Cell *cells);
 
 /* Closes the client's socket, if it has one, after its output has been sent. Events are sent on the
  * bus from now on. Unless `reason` is 0, it is sent in CLOSED. */

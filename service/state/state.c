@@ -37,6 +37,9 @@ struct State {
     char *base; /* of the paths of the files */
     char *lock_path;
     int lock_fd;
+    gboolean offers_cells;
+    CellPages *pages;       /* NULL: there are none */
+    ClosedPages *old_pages; /* of an earlier instance; until state_begin() */
     Log *log;
     Vanished *vanished;
     UserAgent *user_agent; /* NULL until state_begin() */
@@ -76,6 +79,7 @@ state_open(const StateOptions *options, GError **error)
     self->requests = g_ptr_array_new_with_free_func((GDestroyNotify)lock_request_unref);
     self->agents = g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref);
     self->frame = g_byte_array_new();
+    self->offers_cells = options->offers_cells;
     self->lock_fd = writer_lock_take(self->directory, self->lock_path, error);
     if (self->lock_fd >= 0)
         self->log = log_open(path, options->bus_id, options->boot_id, error);
@@ -91,6 +95,8 @@ state_free(State *self)
     if (self->user_agent != NULL)
         state_commit(self);
     crash_guard_end(FALSE);
+    g_clear_pointer(&self->pages, cell_pages_free);
+    g_clear_pointer(&self->old_pages, closed_pages_free);
     g_clear_pointer(&self->vanished, vanished_free);
     g_clear_pointer(&self->log, log_free);
     if (self->lock_fd >= 0)
@@ -118,15 +124,22 @@ state_restore(State *self, UserAgent *user_agent, Restored *restored, GError **e
     guint8 *records = NULL;
     gsize size = 0;
 
+    /* Whatever the file says: from here on no client can enter a lock by itself. */
+    g_clear_pointer(&self->old_pages, closed_pages_free);
+    self->old_pages = closed_pages_new(self->base);
     crash_guard_begin(guard_path, user_agent->now_us);
     if (is_there && crash_guard_skips(0, 0))
         fault = "restoring the state has crashed the service three times";
     else if (is_there)
         records = log_read(self->log, &size, &fault, error);
-    if (!restore_all(restored, user_agent, records, records != NULL ? size : 0))
+    if (!restore_all(restored, user_agent, self->old_pages, records, records != NULL ? size : 0))
         fault = "the state is inconsistent";
     if (is_there && records == NULL && fault == NULL)
         return FALSE;
+    /* What an instance issued whose state is lost may be ahead of the clock. */
+    if (self->offers_cells && restored->numbers.token_ceiling == 0)
+        user_agent_retire_token(user_agent,
+                                (guint64)MAX(user_agent->realtime_us, 0) + CELL_TOKENS_AHEAD);
     self->numbers = restored->numbers;
     self->deadline_us = self->numbers.deadline_us;
     if (fault != NULL) {
@@ -149,11 +162,13 @@ state_end_recovery(void)
 
 /* ---- records */
 
-/* The token, if it is one that this service makes: those of a clustered bucket come from the
- * cluster. */
+/* The highest token that the request can have, if it is one that this service makes: those of a
+ * clustered bucket come from the cluster. */
 static guint64
 get_token(const LockRequest *request)
 {
+    if (request->cell != NULL)
+        return request->cell->last_token;
     return request->queue->manager->clustered ? 0 : request->token;
 }
 
@@ -172,6 +187,8 @@ static void
 put_request(State *self, LockRequest *request)
 {
     record_put_request(self->frame, request);
+    if (request->cell != NULL)
+        record_put_cell(self->frame, request);
     request->is_stored = TRUE;
 }
 
@@ -235,7 +252,7 @@ get_live_bytes(const State *self)
     const guint32 *n = self->user_agent->total.n;
 
     return self->agent_bytes + (gsize)n[CHARGE_REQUEST] * RECORD_REQUEST_BYTES +
-           n[CHARGE_TEXT_BYTE];
+           (gsize)self->user_agent->cells.length * RECORD_CELL_BYTES + n[CHARGE_TEXT_BYTE];
 }
 
 void
@@ -311,6 +328,9 @@ state_begin(State *self, UserAgent *user_agent, GError **error)
         state_reserve(self, 0);
         live_bytes = get_live_bytes(self);
         if (get_room(self->log) >= (live_bytes > 0 ? live_bytes : AHEAD_BYTES)) {
+            closed_pages_remove(self->old_pages);
+            if (self->offers_cells)
+                self->pages = cell_pages_new(self->base);
             self->vanished = vanished_watch(self->directory, is_in_place, write_again, self);
             return TRUE;
         }
@@ -322,6 +342,12 @@ state_begin(State *self, UserAgent *user_agent, GError **error)
 }
 
 /* ---- changes */
+
+CellPage *
+state_new_page(State *self, int *out_fd)
+{
+    return self->pages != NULL ? cell_page_new(self->pages, out_fd) : NULL;
+}
 
 static void
 note_agent(State *self, Agent *agent)

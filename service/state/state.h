@@ -12,6 +12,10 @@
  * Ids and tokens are never issued twice, not even those of requests that have ended. They are
  * reserved in blocks, so that not each has to be written: none above the stored ceilings is issued.
  *
+ * A lock whose client leaves and enters it by itself is stored with the place of its cell, from
+ * which the next instance learns whether it was held: it closes all cells before it restores
+ * anything, and removes their pages when it has written its own file.
+ *
  * The file is `BUS.state` in the state directory, where BUS is the id of the bus, since unique
  * names are valid on one bus only. The process that has the lock on `BUS.lock` may write it. A
  * damaged state, or one of another boot, bus or format, is renamed to `BUS.state.aside`; the format
@@ -23,6 +27,7 @@
 
 #include <glib.h>
 
+#include "cell-pages.h"
 #include "lock-queue.h"
 #include "log.h"
 #include "restore.h"
@@ -36,6 +41,7 @@ typedef struct {
     const char *directory; /* created if it doesn't exist */
     guint8 bus_id[STATE_ID_BYTES];
     guint8 boot_id[STATE_ID_BYTES];
+    gboolean offers_cells; /* pages can be created: state_new_page() */
 } StateOptions;
 
 /* Takes the lock. Returns NULL without an error if another process has it; that process may be
@@ -58,6 +64,9 @@ gboolean state_begin(State *state, UserAgent *user_agent, GError **error);
 
 /* The clients have been notified of what has changed in recovery. */
 void state_end_recovery(void);
+
+/* Creates a page of cells: cell-pages.h. NULL: none are offered, or there are no resources. */
+CellPage *state_new_page(State *state, int *out_fd);
 
 /* Sets UserAgent.room_bytes, and allocates room if there is little. Called before each request,
  * with the number of bytes of its strings. */

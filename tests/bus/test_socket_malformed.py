@@ -83,7 +83,7 @@ def numbers():
         yield f'{name} with key 0', changed(EACH[name], 16, bytes(8))
     for mode in (2, 3, 255):
         yield f'mode {mode}', request(mode=mode)
-    for options in (8, 15, 128, 255):
+    for options in (16, 31, 128, 255):
         yield f'options {options}', request(options=options)
 
 

@@ -144,7 +144,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     limits_init(&limits);
     user_agent_init(&user_agent, &limits);
     user_agent_set_time(&user_agent, 1000000, 1000000);
-    if (restore_all(&restored, &user_agent, g_memdup2(file->data, MAX(n_records, 1)),
+    if (restore_all(&restored, &user_agent, NULL, g_memdup2(file->data, MAX(n_records, 1)),
                     fault == NULL ? n_records : 0))
         live(&user_agent, restored.agents, manner);
     end(&user_agent, restored.agents);

@@ -8,16 +8,18 @@ It gets the descriptor that OpenSocket returned from its caller.
 """
 
 import collections
+import mmap
+import os
 import select
 import socket
 import struct
 import time
 
-VERSION = 2
+VERSION = 3
 REQUEST, RELEASE, ABORT, SYNC, END, DOWNGRADE = range(2, 8)
 ANSWER, GRANTED, ENDED, LIVE, CLOSED, WANTED = range(65, 71)
 NO_ANSWER = 1
-IF_AVAILABLE, STEAL, SIGNAL = 1, 2, 4
+IF_AVAILABLE, STEAL, SIGNAL, CELL = 1, 2, 4, 8
 NONE, WAITS, HELD = range(3)
 MODES = ('exclusive', 'shared')
 ERRORS = ('', 'InvalidArgs', 'NotSupported', 'InvalidState', 'NotHeld', 'LimitsExceeded',
@@ -159,6 +161,56 @@ def decode(packet):
     return found
 
 
+# ---- cells
+
+class Cells:
+    """The page of cells, of whose words only one side at a time is changing one: a program needs atomic
+    instructions instead."""
+    WORD, KEY, LAST, SINCE, SINCE_TOKEN = range(5)
+    OPEN, IS_HELD = 1, 2
+
+    def __init__(self, descriptor):
+        self.memory = mmap.mmap(descriptor, 4096, mmap.MAP_SHARED)
+        self.inode = os.fstat(descriptor).st_ino
+        os.close(descriptor)
+        self.fields = memoryview(self.memory).cast('Q')
+
+    def close(self):
+        self.fields.release()
+        self.memory.close()
+
+    def get(self, cell, field=WORD):
+        return self.fields[8 * cell + field]
+
+    def set(self, cell, value, field=WORD):
+        self.fields[8 * cell + field] = value
+
+    def is_open(self, cell):
+        return bool(self.get(cell) & self.OPEN)
+
+    def is_held(self, cell, token, key):
+        """Whether the answer to a REQUEST means that the lock can be left and entered here."""
+        return (self.get(cell), self.get(cell, self.KEY)) == (token << 2 | self.IS_HELD | self.OPEN, key)
+
+    def enter(self, cell, key):
+        """Returns the token, or None."""
+        word = self.get(cell)
+        token = word >> 2
+        if word != token << 2 | self.OPEN or self.get(cell, self.KEY) != key or \
+                token >= self.get(cell, self.LAST):
+            return None
+        self.set(cell, token + 1 << 2 | self.IS_HELD | self.OPEN)
+        self.set(cell, time.monotonic_ns() // 1000, self.SINCE)
+        self.set(cell, token + 1, self.SINCE_TOKEN)
+        return token + 1
+
+    def leave(self, cell, token):
+        if self.get(cell) != token << 2 | self.IS_HELD | self.OPEN:
+            return False
+        self.set(cell, token << 2 | self.OPEN)
+        return True
+
+
 # ---- a socket
 
 class LockSocket:
@@ -288,13 +340,16 @@ class LockSocket:
 
     def encode_request(self, name, bucket='default', key=None, mode='exclusive', timeout=0, why='',
                        slots=0, **options):
-        """Returns (bytes, serial, key); options are ifAvailable, steal, signal and `for`."""
+        """Returns (bytes, serial, key); options are ifAvailable, steal, signal, `for` and `cell`."""
         command = options.pop('for', '')
+        cell = options.pop('cell', None)
         if key is None:
             self.key += 1
             key = self.key
         bits = sum({'ifAvailable': IF_AVAILABLE, 'steal': STEAL, 'signal': SIGNAL}[option]
                    for option, is_set in options.items() if is_set)
+        if cell is not None:
+            bits, slots = bits | CELL, cell
         serial = self.next_serial()
         return (request(serial, key, bucket, name, mode, bits, timeout, why, command, slots), serial,
                 key)

@@ -30,10 +30,19 @@ def open_socket_call(version=packets.VERSION, **options):
 
 def open_socket(client, **options):
     """The socket of a raw client that was made with `descriptors`. Its first message is read."""
-    client.result(client.send(open_socket_call(**options)))
-    sock = LockSocket(client.descriptors.pop(), buses.PATIENCE)
+    return open_socket_and_cells(client, **options)[0]
+
+
+def open_socket_and_cells(client, **options):
+    """The same, and the page of cells that the service offers, or None."""
+    before = len(client.descriptors)
+    handle, parameters = client.result(client.send(open_socket_call(**options)))
+    received = client.descriptors[before:]
+    del client.descriptors[before:]
+    sock = LockSocket(received[handle], buses.PATIENCE)
+    cells = packets.Cells(received[parameters['cells']]) if 'cells' in parameters else None
     sock.read_live()
-    return sock
+    return sock, cells
 
 
 def flood(socks, packet, without=()):
@@ -169,5 +178,5 @@ class SocketClient(LockCalls):
         self.bus.close()
 
 
-__all__ = ['LockError', 'LockSocket', 'SocketClient', 'flood', 'open_socket', 'open_socket_call',
-           'packets']
+__all__ = ['LockError', 'LockSocket', 'SocketClient', 'flood', 'open_socket',
+           'open_socket_and_cells', 'open_socket_call', 'packets']

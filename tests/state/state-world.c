@@ -471,7 +471,7 @@ world_describe_bytes(const char *bytes, gsize size)
     memcpy(&head, bytes, MIN(size, sizeof head));
     is_sound = log_extract_records(&head, copy, &size) == NULL;
     world_init_user_agent(&user_agent, WORLD_MONOTONIC_US, WORLD_REALTIME_US);
-    is_sound = restore_all(&restored, &user_agent, copy, is_sound ? size : 0) && is_sound;
+    is_sound = restore_all(&restored, &user_agent, NULL, copy, is_sound ? size : 0) && is_sound;
     g_ptr_array_sort(restored.agents, compare_names);
     for (guint i = 0; i < restored.agents->len; i++)
         describe_agent(restored.agents->pdata[i], text);

@@ -315,9 +315,9 @@ test_left_out(Fixture *fixture, gconstpointer data)
             put(frame, more);
         world_init_user_agent(&user_agent, WORLD_MONOTONIC_US, WORLD_REALTIME_US);
         crash_guard_begin(guard, 1);
-        g_assert_cmpint(
-            restore_all(&restored, &user_agent, g_memdup2(frame->data, frame->len), frame->len), ==,
-            is_consistent);
+        g_assert_cmpint(restore_all(&restored, &user_agent, NULL,
+                                    g_memdup2(frame->data, frame->len), frame->len),
+                        ==, is_consistent);
         crash_guard_end(FALSE);
         g_assert_cmpint(restored.lost.agent != NULL, ==, is_consistent);
         restored_undo(&restored, &user_agent);

@@ -1,0 +1,597 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Cells: locks that their client leaves and enters again without a message. Whatever looks at such a
+lock, or wants it, finds it held or free as its client has left it."""
+
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import time
+
+from buses import can_be_others
+from calls import ROOT
+from harness import diagnostic, main, wait_for
+from packetclient import Cells, LockError
+from sockets import open_socket_and_cells
+from statecase import StateCase
+
+CELLS_AHEAD_US = 60_000_000
+
+
+class Handle:
+    """A client with a page, and one lock of it in a cell."""
+
+    def __init__(self, case, raw=None):
+        self.raw = raw or case.raw_client(descriptors=True)
+        self.sock, self.cells = open_socket_and_cells(self.raw)
+        case.addCleanup(self.close)
+        self.key = self.token = None
+
+    def close(self):
+        self.sock.close()
+        if self.cells is not None:
+            self.cells.close()
+            self.cells = None
+
+    def request(self, name, cell=1, **options):
+        """Returns whether the lock has got the cell."""
+        self.key, self.token = self.sock.request(name, cell=cell, **options)
+        return bool(self.key and self.token) and self.cells.is_held(cell, self.token, self.key)
+
+    def leave(self, cell=1):
+        return self.cells.leave(cell, self.token)
+
+    def enter(self, cell=1):
+        token = self.cells.enter(cell, self.key)
+        self.token = token or self.token
+        return token
+
+    def park(self, name, cell=1, **options):
+        """Requests and leaves."""
+        if not self.request(name, cell, **options) or not self.leave(cell):
+            raise AssertionError(f'{name!r} has no cell')
+
+
+class TmpfsCase(StateCase):
+    """A state directory on a tmpfs, as it usually is."""
+
+    def setUp(self):
+        super().setUp()
+        self.directory = tempfile.mkdtemp(prefix='weblocks-state-', dir='/dev/shm')
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+
+
+class CellCase(TmpfsCase):
+    """Each case has a service with cells, a client with a page and another one."""
+
+    def setUp(self):
+        super().setUp()
+        self.start('--cells')
+        self.handle = Handle(self)
+        self.other = self.lock_socket(version=2)
+
+    def make_handle(self):
+        return Handle(self)
+
+    def pages(self):
+        return os.listdir(self.path('cells'))
+
+    def held(self, name=None):
+        """What an observer sees: (name, clientId, token)."""
+        return [(entry['name'], entry['clientId'], entry['token'])
+                for entry in self.control.inspect()[0]
+                if entry['state'] == 'held' and name in (None, entry['name'])]
+
+
+class Local(CellCase):
+    def test_entered_and_left_without_a_message(self):
+        handle = self.handle
+        self.assertTrue(handle.request('x'))
+        tokens = [handle.token]
+        for _ in range(1000):
+            self.assertTrue(handle.leave())
+            self.assertIsNotNone(handle.enter())
+            tokens.append(handle.token)
+        self.assertEqual(tokens, list(range(tokens[0], tokens[0] + 1001)))
+        self.assertEqual(len(handle.sock.log), 2, 'LIVE and one ANSWER')
+        self.assertEqual(self.held(), [('x', handle.raw.name, tokens[-1])])
+        self.assertFalse(handle.leave(), 'it has been looked at')
+        handle.sock.release(handle.key)
+        self.assertEqual(self.held(), [])
+
+    def test_parked_is_free_for_others(self):
+        """For every kind of request."""
+        for kind in ('plain', 'shared', 'ifAvailable', 'steal', 'slots', 'bus'):
+            with self.subTest(kind):
+                self.handle.park(kind)
+                self.handle.enter()
+                self.assertTrue(self.handle.leave())
+                if kind == 'bus':
+                    client = self.raw_client()
+                    id_, token = client.request(kind)
+                else:
+                    id_, token = self.other.request(
+                        kind, mode='shared' if kind == 'shared' else 'exclusive',
+                        slots=3 if kind == 'slots' else 0,
+                        ifAvailable=kind == 'ifAvailable', steal=kind == 'steal')
+                self.assertGreater(token, self.handle.token)
+                self.assertIsNone(self.handle.enter())
+                self.assertEqual(self.handle.sock.events, [], 'nobody is notified')
+                self.assert_error('NotHeld', self.handle.sock.release, self.handle.key)
+                self.assertEqual(self.held(kind)[0][2], token)
+                if kind == 'bus':
+                    client.release(id_)
+                else:
+                    self.other.release(id_)
+
+    def test_held_makes_others_wait(self):
+        self.handle.park('x')
+        self.handle.enter()
+        key, token = self.other.request('x')
+        self.assertEqual(token, 0)
+        self.handle.sock.wait_for(lambda: self.handle.sock.wanted, what='WANTED')
+        self.assertEqual(self.handle.sock.wanted, [(self.handle.key, True)])
+        self.assertFalse(self.handle.leave())
+        self.handle.sock.release(self.handle.key)
+        self.assertEqual(self.other.wait_granted(key), self.handle.token + 1)
+
+    def test_held_is_not_available(self):
+        self.handle.park('x')
+        self.handle.enter()
+        self.assertEqual(self.other.request('x', ifAvailable=True), (0, 0))
+        self.assertEqual(self.held(), [('x', self.handle.raw.name, self.handle.token)])
+
+    def test_stolen_while_held(self):
+        self.handle.park('x')
+        self.handle.enter()
+        _, token = self.other.steal('x')
+        self.assertEqual(token, self.handle.token + 1)
+        self.assertEqual(self.handle.sock.wait_ended(self.handle.key), 'stolen')
+        self.assertFalse(self.handle.leave())
+        self.assert_error('NotHeld', self.handle.sock.release, self.handle.key)
+
+    def test_break(self):
+        self.handle.park('held', cell=1)
+        held_key, held_token = self.handle.key, self.handle.enter(cell=1)
+        self.assertIsNotNone(held_token)
+        self.handle.park('parked', cell=2)
+        self.assertEqual(self.control.break_locks('parked'), 0)
+        self.assertEqual(self.control.break_locks('held'), 1)
+        self.assertEqual(self.handle.sock.wait_ended(held_key), 'stolen')
+        self.assertEqual(self.held(), [])
+
+    def test_downgrade(self):
+        self.handle.park('x')
+        self.handle.enter()
+        self.handle.sock.downgrade(self.handle.key)
+        self.assertFalse(self.handle.leave())
+        self.assertEqual(self.other.request('x', mode='shared')[1], self.handle.token + 1)
+
+    def test_each_cell_is_its_own_lock(self):
+        keys = {}
+        for cell in range(1, 64):
+            self.assertTrue(self.handle.request(f'n{cell}', cell))
+            keys[cell] = self.handle.key, self.handle.token
+        for cell in range(1, 64, 2):
+            self.assertTrue(self.handle.cells.leave(cell, keys[cell][1]))
+        self.assertEqual([name for name, _, _ in self.held()], [f'n{cell}' for cell in range(2, 64, 2)])
+
+    def test_a_cell_that_is_used_again(self):
+        """The lock that has it is closed first: it is over if it was parked, and stays held if not."""
+        self.handle.park('one')
+        self.assertTrue(self.handle.request('two'))
+        self.assertEqual(self.held('one'), [])
+        key, token = self.handle.key, self.handle.token
+        self.assertTrue(self.handle.request('three'))
+        self.assertEqual(self.held('two'), [('two', self.handle.raw.name, token)])
+        self.handle.sock.release(key)
+        self.assertEqual([name for name, _, _ in self.held()], ['three'])
+
+    def test_released_while_held(self):
+        self.handle.park('x')
+        self.handle.enter()
+        self.handle.sock.release(self.handle.key)
+        self.assertIsNone(self.handle.enter())
+        self.assertEqual(self.held(), [])
+
+    def test_the_same_key_again(self):
+        """A client that has not got the answer asks again."""
+        self.assertTrue(self.handle.request('x'))
+        key, token = self.handle.key, self.handle.token
+        self.assertEqual(self.handle.sock.request('x', key=key, cell=1), (key, token))
+        self.assertFalse(self.handle.cells.is_open(1))
+        self.handle.sock.release(key)
+        self.assertTrue(self.handle.request('x', key=key))
+        self.assertTrue(self.handle.leave())
+        self.assertTrue(self.handle.request('x', key=key), 'it was parked, so this is a new one')
+
+    def test_a_grant_after_waiting_is_ordinary(self):
+        key, _ = self.other.request('x')
+        self.assertFalse(self.handle.request('x'))
+        self.other.release(key)
+        self.handle.sock.wait_granted(self.handle.key)
+        self.assertFalse(self.handle.cells.is_open(1))
+
+    def test_a_steal_of_what_others_wait_for_is_ordinary(self):
+        self.other.request('x')
+        self.other.request('x')
+        self.assertFalse(self.handle.request('x', steal=True))
+        self.assertFalse(self.handle.cells.is_open(1))
+
+
+class Looking(CellCase):
+    """Whoever looks sees an ordinary lock."""
+
+    def look(self, what):
+        {'Query': self.control.query,
+         'Inspect': self.control.inspect,
+         'Buckets': self.control.buckets,
+         'Observable': self.control.observable,
+         'Resync': self.control.resync,
+         'Introspect': lambda: self.control.introspect(f'{ROOT}/bucket'),
+         'Watch': self.control.watch}[what]()
+
+    def test_looking_closes(self):
+        for what in ('Query', 'Inspect', 'Buckets', 'Observable', 'Resync', 'Introspect', 'Watch'):
+            for is_held in (True, False):
+                with self.subTest(what, is_held=is_held):
+                    name = self.unique()
+                    self.assertTrue(self.handle.request(name))
+                    if not is_held:
+                        self.assertTrue(self.handle.leave())
+                    self.look(what)
+                    self.assertFalse(self.handle.cells.is_open(1))
+                    self.assertEqual(bool(self.held(name)), is_held)
+                    if is_held:
+                        self.handle.sock.release(self.handle.key)
+                    if what == 'Watch':
+                        self.control.watch(False)
+
+    def test_calls_that_look_at_nothing_close_nothing(self):
+        self.assertTrue(self.handle.request('x'))
+        self.control.ping()
+        self.other.request('y')
+        self.other.sync()
+        self.handle.sock.sync()
+        self.assertTrue(self.handle.cells.is_open(1))
+        self.assertTrue(self.handle.leave())
+
+    def test_no_cell_while_somebody_watches(self):
+        watcher = self.raw_client()
+        for watch in (watcher.watch, watcher.watch_all):
+            with self.subTest(watch.__name__):
+                watch()
+                self.assertFalse(self.handle.request('x'))
+                self.assertFalse(self.handle.cells.is_open(1))
+                self.handle.sock.release(self.handle.key)
+                watch(False)
+                self.assertTrue(self.handle.request('x'))
+                self.handle.sock.release(self.handle.key)
+
+    def test_the_age_of_an_entry(self):
+        """It is that of the last time the lock was entered, not of the request."""
+        self.handle.park('x')
+        time.sleep(0.2)
+        self.handle.enter()
+        entry, = self.control.inspect()[0]
+        self.assertLess(entry['age'], 150)
+
+
+class Ends(CellCase):
+    def test_end(self):
+        self.handle.park('x')
+        self.handle.enter()
+        self.handle.sock.end()
+        self.assertFalse(self.handle.cells.is_open(1))
+        self.assertEqual(self.held(), [])
+
+    def test_end_of_the_socket(self):
+        """The page ends with it; what is held is in the list of the next one."""
+        self.handle.park('parked', cell=1)
+        self.assertTrue(self.handle.request('held', cell=2))
+        self.assertEqual(len(self.pages()), 1)
+        again = Handle(self, self.handle.raw)
+        self.assertEqual([entry.key for entry in again.sock.live], [self.handle.key])
+        self.assertEqual(again.sock.live[0].token, self.handle.token)
+        self.assertFalse(self.handle.cells.is_open(1) or self.handle.cells.is_open(2))
+        self.assertEqual(len(self.pages()), 1, 'that of the new socket')
+        again.sock.close()
+        wait_for(lambda: not self.pages(), what='end of the page')
+        self.assertEqual(self.held(), [('held', self.handle.raw.name, self.handle.token)])
+
+    def test_end_of_the_client(self):
+        for is_held in (True, False):
+            handle = self.make_handle()
+            handle.park('x')
+            if is_held:
+                handle.enter()
+                key, _ = self.other.request('x')
+            handle.raw.close()
+            if not is_held:
+                self.wait_gone(handle.raw.name)
+                key, token = self.other.request('x')
+                self.assertNotEqual(token, 0)
+            self.other.wait_for(lambda: is_held is False or self.other.granted(key), what='grant')
+            self.other.release(key)
+            self.assertFalse(handle.cells.is_open(1))
+
+    def test_end_of_the_service(self):
+        """It closes first, so the file has what was held, and nothing that was parked."""
+        self.handle.park('parked', cell=1)
+        self.assertTrue(self.handle.request('held', cell=2))
+        self.assertEqual(self.current.stop(), 0)
+        self.assertFalse(self.handle.cells.is_open(1) or self.handle.cells.is_open(2))
+        self.assertEqual(self.pages(), [])
+        self.start('--cells')
+        self.assertEqual(self.held(), [('held', self.handle.raw.name, self.handle.token)])
+
+    def test_replace(self):
+        self.current.stop()
+        self.wait_free()
+        self.start('--cells', '--replace')
+        handle = self.make_handle()
+        handle.park('parked', cell=1)
+        self.assertTrue(handle.request('held', cell=2))
+        old = self.current
+        self.start('--cells', '--replace')
+        self.assertEqual(old.wait_exit(), 0)
+        self.assertFalse(handle.cells.is_open(1) or handle.cells.is_open(2))
+        self.assertEqual(self.held(), [('held', handle.raw.name, handle.token)])
+        self.assertEqual(self.pages(), [])
+
+    def test_a_parked_lock_does_not_keep_the_service(self):
+        self.current.stop()
+        self.wait_free()
+        service = self.start('--cells', '--idle-exit=0.3')
+        handle = self.make_handle()
+        handle.park('x')
+        self.assertEqual(service.wait_exit(), 0)
+        self.assertFalse(handle.cells.is_open(1))
+
+
+class Killed(CellCase):
+    """After kill -9 of the service its successor has what the page says."""
+
+    def crash_and_start(self, *arguments):
+        self.crash()
+        self.start(*(arguments or ('--cells',)))
+        self.assertFalse(self.handle.cells.is_open(1))
+
+    def test_held(self):
+        self.handle.park('x')
+        self.handle.enter()
+        self.crash_and_start()
+        self.assertEqual(self.held(), [('x', self.handle.raw.name, self.handle.token)])
+        self.assertFalse(self.handle.leave())
+        self.assertEqual(self.pages(), [])
+        again = Handle(self, self.handle.raw)
+        self.assertEqual([(entry.key, entry.token) for entry in again.sock.live],
+                         [(self.handle.key, self.handle.token)])
+        again.sock.release(self.handle.key)
+        self.assertGreater(again.sock.request('x')[1], self.handle.token)
+
+    def test_parked(self):
+        self.handle.park('x')
+        self.crash_and_start()
+        self.assertEqual(self.held(), [])
+        self.assertEqual(Handle(self, self.handle.raw).sock.live, [])
+        self.assertGreater(self.lock_socket().request('x')[1], self.handle.token)
+
+    def test_entered_while_no_service_runs(self):
+        self.handle.park('x')
+        self.crash()
+        for _ in range(100):
+            self.assertIsNotNone(self.handle.enter())
+            self.assertTrue(self.handle.leave())
+        self.handle.enter()
+        self.start('--cells')
+        self.assertEqual(self.held(), [('x', self.handle.raw.name, self.handle.token)])
+
+    def test_twice(self):
+        """The second instance ends before anything was asked of it; a page is closed, and stays so."""
+        self.handle.park('parked', cell=2)
+        self.handle.park('held', cell=1)
+        self.handle.enter()
+        for _ in range(3):
+            self.crash_and_start()
+        self.assertEqual(self.held(), [('held', self.handle.raw.name, self.handle.token)])
+
+    def test_without_the_option_they_are_closed_too(self):
+        self.handle.park('parked', cell=2)
+        self.handle.park('held', cell=1)
+        self.handle.enter()
+        self.crash_and_start('--limit=nameBytes=100')
+        self.assertEqual(self.held(), [('held', self.handle.raw.name, self.handle.token)])
+        self.assertEqual(self.pages(), [])
+        self.assertIsNone(Handle(self, self.handle.raw).cells)
+
+    def test_without_the_page_it_is_held(self):
+        self.handle.park('x')
+        self.crash()
+        page, = self.pages()
+        os.unlink(os.path.join(self.path('cells'), page))
+        self.start('--cells')
+        self.assertEqual([line[:2] for line in self.held()], [('x', self.handle.raw.name)])
+
+    def test_a_cell_that_was_never_opened_is_held(self):
+        """The service ended between the commit and the opening: the page has another key."""
+        self.handle.park('x')
+        self.crash()
+        self.handle.cells.set(1, self.handle.key + 1, Cells.KEY)
+        self.start('--cells')
+        self.assertEqual([line[:2] for line in self.held()], [('x', self.handle.raw.name)])
+
+    def test_closed_before_the_crash(self):
+        """What was closed and stored is an ordinary lock, whatever its page says afterwards."""
+        self.assertTrue(self.handle.request('x'))
+        self.control.query()
+        self.handle.cells.set(1, self.handle.token << 2 | Cells.OPEN)
+        self.crash_and_start()
+        self.assertEqual(self.held(), [('x', self.handle.raw.name, self.handle.token)])
+
+    def test_a_client_that_ended_meanwhile(self):
+        self.handle.park('x')
+        self.handle.enter()
+        self.crash()
+        self.handle.raw.close()
+        self.start('--cells')
+        self.assertNotEqual(self.lock_socket().request('x')[1], 0)
+
+    def test_all_pages_are_closed_whatever_the_file_says(self):
+        self.handle.park('x')
+        self.crash()
+        os.unlink(self.path())
+        self.start('--cells')
+        self.assertFalse(self.handle.cells.is_open(1))
+        self.assertEqual(self.pages(), [])
+
+
+class Hostile(CellCase):
+    """A client can only lie about locks that it may hold."""
+
+    def test_any_bytes_in_the_page(self):
+        seed = random.randrange(1 << 32)
+        generator = random.Random(seed)
+        diagnostic(f'seed {seed}')
+        for number in range(300):
+            name, cell = self.unique(), generator.randint(1, 63)
+            self.assertTrue(self.handle.request(name, cell), f'seed {seed}, {number}')
+            first, ceiling = self.handle.token, self.handle.cells.get(cell, Cells.LAST)
+            for field in range(8):
+                if generator.random() < 0.8:
+                    self.handle.cells.set(cell, generator.choice(
+                        (0, 1, 2, 3, 2 ** 64 - 1, 2 ** 63, first << 2, first << 2 | 2, (first - 1) << 2 | 3,
+                         ceiling + 5 << 2 | 3, generator.getrandbits(64))), field)
+            word = self.handle.cells.get(cell)
+            is_held, token = bool(word & 2), min(max(word >> 2, first), ceiling)
+            if generator.random() < 0.1:
+                if self.handle.cells.get(cell, Cells.KEY) != self.handle.key:
+                    is_held, token = True, first
+                self.restart('--cells')
+                self.handle = Handle(self, self.handle.raw)
+                self.other = self.lock_socket(version=2)
+            seen = self.held(name)
+            self.assertEqual(len(seen), int(is_held), f'seed {seed}, {number}: word {word:#x}')
+            if is_held:
+                self.assertEqual(seen[0][2], token, f'seed {seed}, {number}: word {word:#x}')
+                entry = self.control.inspect(name=name)[0][0]
+                self.assertLess(entry['age'], 120_000, f'seed {seed}, {number}')
+            _, next_token = self.other.steal(name)
+            self.assertGreater(next_token, token if is_held else first, f'seed {seed}, {number}')
+            self.other.end()
+
+    def test_refused(self):
+        """InvalidArgs, and nothing changes."""
+        sock = self.handle.sock
+        for options in ({'cell': 0}, {'cell': 64}, {'cell': 2 ** 32 - 1}, {'cell': 1, 'mode': 'shared'}):
+            with self.subTest(**options):
+                self.assert_error('InvalidArgs', sock.request, 'x', **options)
+        self.assert_error('InvalidArgs', self.other_without_page().request, 'x', cell=1)
+        self.assertEqual(self.held(), [])
+        self.assertTrue(self.handle.request('x'))
+
+    def other_without_page(self):
+        return self.lock_socket(version=2)
+
+    def test_tokens_far_ahead(self):
+        """Who enters all the time gets no cell while its tokens are far ahead of the clock."""
+        for number in range(200):
+            if not self.handle.request('x'):
+                break
+            last = self.handle.cells.get(1, Cells.LAST)
+            # As if it had been entered that often.
+            self.handle.cells.set(1, last << 2 | Cells.OPEN)
+        now_us = time.time_ns() // 1000
+        self.assertLess(self.handle.token, now_us + 2 * CELLS_AHEAD_US)
+        self.assertGreater(number, 50)
+        self.assertNotEqual(self.handle.token, 0)
+
+
+class Limits(CellCase):
+    def test_parked_locks_are_no_reason_to_refuse(self):
+        self.current.stop()
+        self.wait_free()
+        for limit, other in (('requestsPerClient', False), ('requestsPerUid', True), ('requestsTotal', True)):
+            with self.subTest(limit):
+                service = self.start('--cells', f'--limit={limit}=10')
+                handle = self.make_handle()
+                n_max = self.fill(handle.sock, limit)
+                handle.sock.end()
+                for number in range(n_max):
+                    handle.park(f'n{number}', number + 1)
+                sock = self.lock_socket(version=2) if other else handle.sock
+                self.assertNotEqual(sock.request('x')[1], 0)
+                self.assertEqual(self.fill(sock, limit), n_max - 1)
+                sock.end()
+                service.stop()
+                self.wait_free()
+
+    def fill(self, sock, limit):
+        """Returns how many requests are admitted."""
+        for number in range(100):
+            try:
+                sock.request(f'{limit}{number}')
+            except LockError as error:
+                self.assertEqual((error.short, error.message), ('LimitsExceeded', limit))
+                return number
+        raise AssertionError('no limit')
+
+
+class Offered(TmpfsCase):
+    def cells(self, **options):
+        client = self.raw_client(descriptors=True)
+        sock, cells = open_socket_and_cells(client, **options)
+        self.addCleanup(sock.close)
+        if cells is not None:
+            self.addCleanup(cells.close)
+        return cells
+
+    def test_not_without_the_option(self):
+        self.start()
+        self.assertIsNone(self.cells())
+        self.assertFalse(os.path.exists(self.path('cells')))
+
+    def test_not_to_an_older_client(self):
+        self.start('--cells')
+        self.assertIsNone(self.cells(version=2))
+        self.assertIsNotNone(self.cells())
+
+    def test_not_on_a_disk(self):
+        """Only if the file system is no tmpfs, where room is only used up for good by removing the file."""
+        self.directory = tempfile.mkdtemp(prefix='weblocks-state-', dir=os.path.dirname(__file__))
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+        if subprocess.run(['stat', '-fc', '%T', self.directory], capture_output=True, check=True,
+                          text=True).stdout.strip() == 'tmpfs':
+            self.skipTest('the sources are on a tmpfs')
+        self.start('--cells')
+        self.assertIsNone(self.cells())
+
+    def test_not_without_state(self):
+        self.start('--cells', state=False, env={'XDG_RUNTIME_DIR': ''})
+        self.assertIsNone(self.cells())
+
+    def test_not_to_other_users(self):
+        if not can_be_others():
+            self.skipTest('needs root, to connect as another user')
+        self.start('--cells')
+        client = self.raw_client(uid=65534, descriptors=True)
+        sock, cells = open_socket_and_cells(client)
+        self.addCleanup(sock.close)
+        self.assertIsNone(cells)
+
+    def test_the_file(self):
+        self.start('--cells')
+        cells = self.cells()
+        name, = os.listdir(self.path('cells'))
+        self.assertRegex(name, '^[0-9a-f]{16}$')
+        status = os.stat(os.path.join(self.path('cells'), name))
+        self.assertEqual((status.st_mode & 0o7777, status.st_size, status.st_blocks * 512, status.st_ino),
+                         (0o600, 4096, 4096, cells.inode))
+        self.assertEqual(os.stat(self.path('cells')).st_mode & 0o7777, 0o700)
+
+
+if __name__ == '__main__':
+    main()
