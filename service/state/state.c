@@ -328,7 +328,8 @@ state_begin(State *self, UserAgent *user_agent, GError **error)
         state_reserve(self, 0);
         live_bytes = get_live_bytes(self);
         if (get_room(self->log) >= (live_bytes > 0 ? live_bytes : AHEAD_BYTES)) {
-            closed_pages_remove(self->old_pages);
+            if (self->old_pages != NULL)
+                closed_pages_remove(self->old_pages);
             if (self->offers_cells)
                 self->pages = cell_pages_new(self->base);
             self->vanished = vanished_watch(self->directory, is_in_place, write_again, self);

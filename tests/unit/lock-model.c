@@ -374,6 +374,31 @@ lock_model_release(LockModel *model, guint agent, ModelManager manager, guint64 
                : LOCK_RESULT_NOT_HELD;
 }
 
+ModelRequest
+lock_model_leave(LockModel *model, guint agent, guint64 id)
+{
+    ModelRequest request;
+    guint i = 0;
+
+    while (lock_model_at(model->held, i)->agent != agent || lock_model_at(model->held, i)->id != id)
+        i++;
+    request = *lock_model_at(model->held, i);
+    g_array_remove_index(model->held, i);
+    lock_model_process_queue(model, &request);
+    return request;
+}
+
+gboolean
+lock_model_enter(LockModel *model, const ModelRequest *request)
+{
+    g_array_append_val(model->pending, *request);
+    if (!is_grantable(model, request))
+        return FALSE;
+    g_array_remove_index(model->pending, model->pending->len - 1);
+    g_array_append_val(model->held, *request);
+    return TRUE;
+}
+
 gboolean
 lock_model_abort(LockModel *model, guint agent, ModelManager manager, guint64 id)
 {

@@ -117,6 +117,11 @@ LockResult lock_model_request(LockModel *model,
 LockResult lock_model_release(LockModel *model, guint agent, ModelManager manager, guint64 id);
 LockResult lock_model_downgrade(LockModel *model, guint agent, ModelManager manager, guint64 id);
 gboolean lock_model_abort(LockModel *model, guint agent, ModelManager manager, guint64 id);
+/* By a cell: a release of this held lock, and a request with the same id and key, which has to be
+ * granted at once. Nobody is notified. */
+ModelRequest lock_model_leave(LockModel *model, guint agent, guint64 id);
+gboolean lock_model_enter(LockModel *model, const ModelRequest *request);
+
 void lock_model_terminate(LockModel *model, guint agent);
 void lock_model_expire(LockModel *model, gint64 now_us);
 

@@ -219,6 +219,28 @@ check_grants_last(const World *world)
     }
 }
 
+/* What closing a cell results in: nobody is notified of either. */
+static gboolean
+is_of_cell(World *world, const Effect *effect)
+{
+    for (guint slot = 0; slot < N_AGENTS; slot++)
+        for (guint i = 0; i < N_CELLS; i++) {
+            WorldCell *cell = &world->cells[slot][i];
+
+            if (cell->entered == effect->request && effect->kind == EFFECT_CELL_CLOSED) {
+                lock_world_check(world, effect->request->token == cell->memory.word >> 2,
+                                 "tokens of closed cells");
+                cell->entered = NULL;
+            }
+            if (cell->parked != effect->request)
+                continue;
+            lock_world_check(world, effect->kind == EFFECT_RELEASED, "ends of parked locks");
+            cell->parked = NULL;
+            return TRUE;
+        }
+    return effect->kind == EFFECT_CELL_CLOSED;
+}
+
 void
 lock_world_check_effects(World *world, EffectsOrder order)
 {
@@ -232,6 +254,8 @@ lock_world_check_effects(World *world, EffectsOrder order)
     for (guint i = world->n_effects_seen; i < effects_get_length(&world->core->effects); i++) {
         const Effect *effect = effects_get(&world->core->effects, i);
 
+        if (is_of_cell(world, effect))
+            continue;
         add_actual(world, effect->request, effect->kind);
         if (effect->kind == EFFECT_GRANTED)
             check_token(world, effect->request);
@@ -251,6 +275,8 @@ lock_world_check_effects(World *world, EffectsOrder order)
 static void
 visit(const LockRequest *request, gpointer data)
 {
+    if (lock_world_is_parked(data, request))
+        return;
     add_actual(data, request, request->state);
 }
 

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include "service/core/cell.h"
 #include "service/core/permit.h"
 #include "service/core/principal.h"
 #include "service/core/user-agent.h"
@@ -40,6 +41,17 @@ typedef struct {
     guint64 id;
 } Line;
 
+/* A cell of an agent, and what its client has made of it. */
+typedef struct {
+    Cell cell;
+    LockCell memory;
+    LockRequest *parked;  /* borrowed; NULL: none is */
+    LockRequest *entered; /* likewise; until it is left or the cell is closed */
+    ModelRequest left;    /* the parked one in the model */
+} WorldCell;
+
+#define N_CELLS 2
+
 typedef LockWorld World;
 
 struct LockWorld {
@@ -52,6 +64,7 @@ struct LockWorld {
     LockModel model;
     Agent *agents[N_AGENTS];     /* NULL: no agent */
     guint model_agent[N_AGENTS]; /* its number in the model */
+    WorldCell cells[N_AGENTS][N_CELLS];
     guint n_effects_seen;
     guint64 last_token[N_PRINCIPALS][N_BUCKETS];
     guint64 last_of_cluster[N_PRINCIPALS][N_NAMES]; /* tokens in the bucket of a cluster */
@@ -93,6 +106,18 @@ void lock_world_check_state(World *world);
 
 /* Visits some holders, or all of them; then compares with the model. */
 void lock_world_notify_holders(World *world, guint n_visits, gboolean is_all);
+
+/* ---- cells: lock-world-cells.c */
+
+/* A client leaves or enters its lock by its cell; or somebody looks. */
+void lock_world_do_cell(World *world, guint slot, const LockOperation *operation);
+
+/* Whether the client has left the lock. */
+gboolean lock_world_is_parked(const World *world, const LockRequest *request);
+
+/* Closes the cell of a request of a service that has ended. Returns FALSE if the lock was parked;
+ * otherwise the token and time of `stored` are those that it had. */
+gboolean lock_world_restore_cell(World *world, const LockRequest *request, LockRequest *stored);
 
 /* ---- the cluster: lock-world-permits.c */
 

@@ -131,6 +131,8 @@ do_request(World *world, guint slot, const LockOperation *operation)
     gboolean held;
     guint64 id;
 
+    if (operation->other >= 128 && operation->kind % 2 == 0)
+        options.cell = &world->cells[slot][operation->number % N_CELLS].cell;
     name = name == 15 ? 4u + operation->number % 2u : name % 4u;
     model_options.name_length = (guint)strlen(lock_world_names[name]);
     model_options.name_is_reserved = lock_world_names[name][0] == '-';
@@ -145,6 +147,12 @@ do_request(World *world, guint slot, const LockOperation *operation)
     manager = get_manager(world, slot, place.bucket);
     actual = lock_manager_request(manager, world->agents[slot], lock_world_names[name], &options,
                                   &request);
+    /* Like the server: parked locks count. */
+    if (actual >= LOCK_RESULT_NO_ROOM && world->core->cells.length > 0) {
+        cells_close_all(world->core);
+        actual = lock_manager_request(manager, world->agents[slot], lock_world_names[name],
+                                      &options, &request);
+    }
     lock_manager_unref(manager);
     expected = lock_model_request(&world->model, world->model_agent[slot], place, name,
                                   &model_options, world->core->now_us, &id, &held);
@@ -301,6 +309,7 @@ new_core(const World *world, const Limits *limits, gint64 now_us)
     if (world->kind == LOCK_WORLD_SHARED)
         g_hash_table_add(core->shared_buckets, g_strdup(lock_world_buckets[CLUSTER_BUCKET]));
     user_agent_set_time(core, now_us, REALTIME_US);
+    core->gives_cells = TRUE;
     return core;
 }
 
@@ -329,28 +338,30 @@ compare_ids(gconstpointer a, gconstpointer b, gpointer data)
 
 /* Restores the requests of a bucket, in the order of their creation. */
 static void
-restore_bucket(const World *world, const LockManager *old, Principal *principal)
+restore_bucket(World *world, const LockManager *old, Principal *principal)
 {
     g_autoptr(LockManager) manager = lock_manager_get(principal, old->bucket);
 
     for (const GList *link = old->requests.head; link != NULL; link = link->next) {
         const LockRequest *request = link->data;
+        LockRequest stored;
         guint slot = 0;
 
-        if (request->undecided != UNDECIDED_NONE)
-            continue; /* not stored */
+        if (request->undecided != UNDECIDED_NONE ||
+            !lock_world_restore_cell(world, request, &stored))
+            continue; /* not stored, or parked */
         while (world->agents[slot] == NULL ||
                world->agents[slot]->server_data != request->agent->server_data)
             slot++;
         lock_world_check(world,
                          lock_manager_restore(manager, world->agents[slot], request->queue->name,
-                                              request) != NULL,
+                                              &stored) != NULL,
                          "restored requests");
     }
 }
 
 static void
-restore_principal(const World *world, const Principal *old)
+restore_principal(World *world, const Principal *old)
 {
     Principal *principal = principal_get(world->core, &old->identity);
     GHashTableIter managers;
@@ -405,6 +416,9 @@ do_restart(World *world)
         if (world->agents[slot] != NULL)
             g_queue_sort(&world->agents[slot]->requests, compare_ids, NULL);
     end_core(old, old_agents);
+    for (guint slot = 0; slot < N_AGENTS; slot++)
+        for (guint i = 0; i < N_CELLS; i++)
+            world->cells[slot][i].parked = world->cells[slot][i].entered = NULL;
     user_agent_process_all(world->core);
     lock_world_check_effects(world, ORDER_EXACT);
 }
@@ -428,8 +442,10 @@ do_kind(World *world, guint slot, const LockOperation *operation)
         lock_world_do_permit(world, get_place(world, slot, operation).principal, operation);
     else if (world->agents[slot] == NULL)
         do_new_agent(world, slot);
-    else if (operation->kind < 120)
+    else if (operation->kind < 112)
         do_request(world, slot, operation);
+    else if (operation->kind < 128)
+        lock_world_do_cell(world, slot, operation);
     else if (operation->kind < 184)
         do_release(world, slot, operation);
     else if (operation->kind < 208)
@@ -453,6 +469,9 @@ lock_world_do(LockWorld *world, const LockOperation *operation)
     /* The server may take the effects after one operation or after several. */
     if (operation->agent >> 5 < 3)
         forget_effects(world);
+    /* At the end of a turn. */
+    if (operation->agent >> 5 < 4)
+        cells_open(world->core);
     lock_world_notify_holders(world, operation->agent >> 5, operation->other % 4u == 0);
     lock_world_check_state(world);
     world->step++;
@@ -474,6 +493,9 @@ lock_world_new(const char *seed, LockWorldKind kind, gboolean is_loud)
     world->expected = g_array_new(FALSE, FALSE, sizeof(Line));
     world->actual = g_array_new(FALSE, FALSE, sizeof(Line));
     world->core = new_core(world, &limits, 123456);
+    for (guint slot = 0; slot < N_AGENTS; slot++)
+        for (guint i = 0; i < N_CELLS; i++)
+            world->cells[slot][i].cell.memory = &world->cells[slot][i].memory;
     user_agent_expire(world->core);
     lock_model_init(&world->model, &limits, kind != LOCK_WORLD_LOCAL ? CLUSTER_BUCKET : G_MAXUINT);
     return world;
