@@ -87,7 +87,10 @@ test_close(void)
 enum { ROUNDS = 3000, ROUNDS_MIN = 20, RANGE = 50, HOLDERS_MAX = 1 };
 
 /* Where a thread gets a processor once in a while only, fewer rounds are enough. */
-#define PATIENCE_US (2 * G_USEC_PER_SEC)
+#define ENOUGH_US (2 * G_USEC_PER_SEC)
+
+/* How long one waits for the other, which then has lost the lock. */
+#define PATIENCE_US (20 * G_USEC_PER_SEC)
 
 typedef struct {
     LockCell cell;
@@ -135,12 +138,23 @@ run_client(gpointer data)
 }
 
 static void
+wait_returned(Shared *self)
+{
+    const gint64 until_us = g_get_monotonic_time() + PATIENCE_US;
+
+    while (!__atomic_exchange_n(&self->is_returned, FALSE, __ATOMIC_ACQUIRE)) {
+        g_assert_cmpint(g_get_monotonic_time(), <, until_us);
+        g_thread_yield();
+    }
+}
+
+static void
 test_two_threads(void)
 {
     Shared shared = {.n_holders = 0};
     GThread *client = g_thread_new("client", run_client, &shared);
     guint n_held = 0, n_parked = 0, n_own = 0;
-    const gint64 until_us = g_get_monotonic_time() + PATIENCE_US;
+    const gint64 until_us = g_get_monotonic_time() + ENOUGH_US;
     guint64 next = FIRST;
 
     for (guint round = 0;
@@ -160,8 +174,7 @@ test_two_threads(void)
         next = closed.token + 1;
         if (closed.is_held) {
             n_held++;
-            while (!__atomic_exchange_n(&shared.is_returned, FALSE, __ATOMIC_ACQUIRE))
-                g_thread_yield();
+            wait_returned(&shared);
         } else {
             n_parked++;
         }
