@@ -21,7 +21,7 @@ static void __attribute__((constructor)) load_types(void)
         web_locks_agent_get_type,   web_locks_manager_get_type,  web_locks_lock_get_type,
         web_locks_options_get_type, web_locks_claim_get_type,    web_locks_monitor_get_type,
         web_locks_request_get_type, web_locks_snapshot_get_type, web_locks_lock_info_get_type,
-        info_list_get_type,         async_result_get_type,
+        web_locks_handle_get_type,  info_list_get_type,          async_result_get_type,
     };
 
     for (guint i = 0; i < G_N_ELEMENTS(enums); i++)

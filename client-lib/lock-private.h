@@ -16,6 +16,7 @@
  * waits. */
 extern const RequestFuncs web_locks_lock_funcs;
 gpointer web_locks_lock_new(Request *take_request);
+Request *web_locks_lock_get_request(WebLocksLock *self);
 void web_locks_lock_lose(gpointer lock, const GError *error);
 gboolean web_locks_lock_listens(gpointer lock);
 void web_locks_lock_want(gpointer lock);

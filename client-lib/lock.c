@@ -101,6 +101,12 @@ web_locks_lock_new(Request *take_request)
     return self;
 }
 
+Request *
+web_locks_lock_get_request(WebLocksLock *self)
+{
+    return self->request;
+}
+
 const RequestFuncs web_locks_lock_funcs = {web_locks_lock_new,       web_locks_lock_lose,
                                            web_locks_lock_listens,   web_locks_lock_want,
                                            web_locks_lock_be_shared, NULL};

@@ -17,6 +17,7 @@ typedef struct {
     guint timeout_ms;
     char *why;     /* NULL: none */
     char *command; /* the option `for`; NULL: none */
+    guint cell;    /* the number of its cell, with the defaults of mode and slots; 0: none */
 } RequestOptions;
 
 /* With `options` NULL, the values are the defaults. */

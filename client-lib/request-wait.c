@@ -9,6 +9,7 @@
 
 #include "client-lib/lock-private.h"
 #include "client-lib/manager-private.h"
+#include "client-lib/request-private.h"
 
 /**
  * WebLocksRequest:
@@ -27,6 +28,7 @@
 struct _WebLocksRequest {
     GObject parent;
     WebLocksManager *manager;
+    GObject *owner; /* NULL: none */
     SyncCall sync;
     int state; /* a State; atomic */
 };
@@ -39,6 +41,20 @@ typedef enum {
 } State;
 
 G_DEFINE_FINAL_TYPE(WebLocksRequest, web_locks_request, G_TYPE_OBJECT)
+
+WebLocksRequest *
+web_locks_request_new_pending(WebLocksManager *manager,
+                              gpointer owner,
+                              GCancellable *cancellable,
+                              Caller *out_caller)
+{
+    WebLocksRequest *self = g_object_new(WEB_LOCKS_TYPE_REQUEST, NULL);
+
+    self->manager = g_object_ref(manager);
+    g_set_object(&self->owner, owner);
+    *out_caller = caller_of_sync(&self->sync, cancellable);
+    return self;
+}
 
 /**
  * web_locks_request_new:
@@ -69,9 +85,7 @@ web_locks_request_new(WebLocksManager *manager,
     g_return_val_if_fail(options == NULL || WEB_LOCKS_IS_OPTIONS(options), NULL);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
 
-    self = g_object_new(WEB_LOCKS_TYPE_REQUEST, NULL);
-    self->manager = g_object_ref(manager);
-    caller = caller_of_sync(&self->sync, cancellable);
+    self = web_locks_request_new_pending(manager, NULL, cancellable, &caller);
     request_options_init(&values, options);
     if (web_locks_manager_check_request(manager, name, &values, &error))
         web_locks_manager_start_request(manager, name, &values, &web_locks_lock_funcs, caller);
@@ -155,6 +169,7 @@ web_locks_request_finalize(GObject *object)
         sync_call_abandon(&self->sync);
     g_clear_object(&self->sync.pointer);
     g_clear_error(&self->sync.error);
+    g_clear_object(&self->owner);
     g_clear_object(&self->manager);
     G_OBJECT_CLASS(web_locks_request_parent_class)->finalize(object);
 }

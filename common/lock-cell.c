@@ -48,6 +48,12 @@ lock_cell_close(LockCell *cell, LockCellClosed *out_closed)
 /* ---- the client's */
 
 gboolean
+lock_cell_is_open(const LockCell *cell)
+{
+    return (__atomic_load_n(&cell->word, __ATOMIC_RELAXED) & LOCK_CELL_OPEN) != 0;
+}
+
+gboolean
 lock_cell_is_held(const LockCell *cell, guint64 key, guint64 token)
 {
     return __atomic_load_n(&cell->word, __ATOMIC_ACQUIRE) ==

@@ -53,6 +53,8 @@ void lock_cell_close(LockCell *cell, LockCellClosed *out_closed);
 
 /* ---- the client's */
 
+gboolean lock_cell_is_open(const LockCell *cell);
+
 /* Whether the cell is open for the request with this key, and held with this token. */
 gboolean lock_cell_is_held(const LockCell *cell, guint64 key, guint64 token);
 

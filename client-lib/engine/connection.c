@@ -54,6 +54,12 @@ connection_get_context(const Connection *self)
     return session_get_context(self->session);
 }
 
+Cells *
+connection_get_cells(Connection *self)
+{
+    return recovery_get_cells(lock_table_get_recovery(self->table));
+}
+
 const char *
 connection_get_client_id(const Connection *self)
 {

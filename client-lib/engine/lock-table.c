@@ -335,6 +335,7 @@ on_opened(const PacketLiveEntry *live, guint n_live, gpointer data)
         g_hash_table_insert(by_key, (gpointer)&live[i].key, (gpointer)&live[i]);
     self->unacknowledged = 0;
     compare(self, by_key);
+    recovery_map_cells(self->recovery);
     release_unwanted(self, live, n_live);
     for (GList *link = self->calls.head; link != NULL; link = link->next)
         write_call(self, link->data);

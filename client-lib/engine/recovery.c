@@ -7,6 +7,7 @@
 
 #include <gio/gunixfdlist.h>
 #include <glib/gi18n-lib.h>
+#include <unistd.h>
 
 #include "client-lib/error-private.h"
 #include "common/bus-names.h"
@@ -39,7 +40,9 @@ struct Recovery {
     BusCall *call;
     gboolean is_prepared; /* OpenSocket doesn't start the service */
     PacketSocket *socket;
-    GArray *live;                     /* of PacketLiveEntry */
+    GArray *live; /* of PacketLiveEntry */
+    Cells *cells;
+    int cells_fd;                     /* the page of this socket, until it is mapped; -1: none */
     PacketClosedReason closed_reason; /* 0: none */
     gboolean has_answered;            /* the service has sent a message on this socket */
 
@@ -98,32 +101,51 @@ fail(Recovery *self, const GError *error, gboolean is_temporary)
 
 /* ---- OpenSocket */
 
-/* Returns the descriptor, or -1. */
+/* Returns a descriptor of the reply, or -1. */
 static int
-take_descriptor(GDBusMessage *reply, guint32 *out_packet_max)
+take_descriptor(GDBusMessage *reply, gint32 handle)
 {
     GUnixFDList *fds = g_dbus_message_get_unix_fd_list(reply);
+
+    if (fds == NULL || handle < 0 || handle >= g_unix_fd_list_get_length(fds))
+        return -1;
+    return g_unix_fd_list_get(fds, handle, NULL);
+}
+
+static void
+set_cells_fd(Recovery *self, int fd)
+{
+    if (self->cells_fd >= 0)
+        close(self->cells_fd);
+    self->cells_fd = fd;
+}
+
+/* Returns the socket, or -1. */
+static int
+read_reply(Recovery *self, GDBusMessage *reply, guint32 *out_packet_max)
+{
     GVariant *body = g_dbus_message_get_body(reply);
     g_autoptr(GVariant) parameters = NULL;
     guint32 version = 0;
-    gint32 handle;
+    gint32 handle, cells = -1;
 
-    if (fds == NULL || body == NULL || !g_variant_is_of_type(body, G_VARIANT_TYPE("(ha{sv})")))
+    if (body == NULL || !g_variant_is_of_type(body, G_VARIANT_TYPE("(ha{sv})")))
         return -1;
     g_variant_get(body, "(h@a{sv})", &handle, &parameters);
     if (!g_variant_lookup(parameters, BUS_PARAMETER_VERSION, "u", &version) ||
         version < PACKET_VERSION_MIN || version > PACKET_VERSION ||
-        !g_variant_lookup(parameters, BUS_PARAMETER_MAX_PACKET, "u", out_packet_max) ||
-        handle < 0 || handle >= g_unix_fd_list_get_length(fds))
+        !g_variant_lookup(parameters, BUS_PARAMETER_MAX_PACKET, "u", out_packet_max))
         return -1;
-    return g_unix_fd_list_get(fds, handle, NULL);
+    g_variant_lookup(parameters, BUS_PARAMETER_CELLS, "h", &cells);
+    set_cells_fd(self, take_descriptor(reply, cells));
+    return take_descriptor(reply, handle);
 }
 
 static void
 take_socket(Recovery *self, GDBusMessage *reply)
 {
     guint32 packet_max = 0;
-    int fd = take_descriptor(reply, &packet_max);
+    int fd = read_reply(self, reply, &packet_max);
 
     if (fd >= 0 && packet_socket_open(self->socket, fd, packet_max)) {
         g_array_set_size(self->live, 0);
@@ -328,6 +350,19 @@ on_ended(gboolean was_read, gpointer data)
         open_again(self, was_open);
 }
 
+Cells *
+recovery_get_cells(Recovery *self)
+{
+    return self->cells;
+}
+
+void
+recovery_map_cells(Recovery *self)
+{
+    cells_map(self->cells, self->cells_fd);
+    self->cells_fd = -1;
+}
+
 guint64
 recovery_count_sent(const Recovery *self)
 {
@@ -354,6 +389,8 @@ recovery_new(Session *session, Bus *bus, const RecoveryFuncs *funcs, gpointer da
     self->data = data;
     self->socket = packet_socket_new(session, &socket_funcs, self);
     self->live = g_array_new(FALSE, FALSE, sizeof(PacketLiveEntry));
+    self->cells = cells_new();
+    self->cells_fd = -1;
     self->retry.expired = on_retry;
     self->retry.data = self;
     return self;
@@ -374,5 +411,7 @@ recovery_free(Recovery *self)
     recovery_close(self);
     packet_socket_free(self->socket);
     g_array_unref(self->live);
+    set_cells_fd(self, -1);
+    cells_unref(self->cells);
     g_free(self);
 }

@@ -19,6 +19,7 @@
 #pragma once
 
 #include "client-lib/engine/bus.h"
+#include "client-lib/engine/cells.h"
 #include "client-lib/engine/packet-socket.h"
 
 typedef struct Recovery Recovery;
@@ -54,6 +55,13 @@ void recovery_prepare(Recovery *self);
 
 /* Returns the socket if messages can be sent on it, otherwise NULL. */
 PacketSocket *recovery_get_socket(Recovery *self);
+
+/* Returns the cells; those of the socket after recovery_map_cells(). */
+Cells *recovery_get_cells(Recovery *self);
+
+/* Replaces the cells by those of the socket that was opened, when all cells of the socket before
+ * have been closed. */
+void recovery_map_cells(Recovery *self);
 
 /* Returns how many bytes have been sent on the current socket or, without one, on the last one. */
 guint64 recovery_count_sent(const Recovery *self);

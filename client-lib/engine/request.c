@@ -40,6 +40,7 @@ struct Request {
     guint n_refusals;
 
     guint64 token;
+    LockCell *cell;           /* open for this lock until it is closed; NULL: an ordinary lock */
     int is_wanted;            /* read atomically, written with the session lock held */
     gboolean is_reporting;    /* report_wanted() is queued */
     gpointer lock;            /* the application's lock object, borrowed; NULL: finalized */
@@ -103,8 +104,6 @@ on_left(LockEntry *entry)
     request_unref(self);
 }
 
-/* ---- the result of a request */
-
 /* Takes the error. */
 static void
 request_fail(Request *self, GError *error)
@@ -114,6 +113,49 @@ request_fail(Request *self, GError *error)
     completion_return_error(&self->completion, error);
     lock_table_forget(self->table, &self->entry);
 }
+
+/* ---- the cell */
+
+/* The lock was granted in the answer to the request. */
+static void
+find_cell(Request *self, guint64 token)
+{
+    Cells *cells = recovery_get_cells(lock_table_get_recovery(self->table));
+    LockCell *cell;
+
+    if (self->options.cell == 0)
+        return;
+    cell = cells_get(cells, self->options.cell);
+    if (lock_cell_is_held(cell, self->entry.key, token))
+        self->cell = cell;
+}
+
+/* Closes the cell, as the service does, so that a lock that is held is an ordinary one. Returns
+ * FALSE if it is parked: then it is over, and nobody is to be told. */
+static gboolean
+settle(Request *self)
+{
+    LockCell *cell = g_steal_pointer(&self->cell);
+    LockCellClosed closed;
+
+    if (cell == NULL)
+        return TRUE;
+    lock_cell_close(cell, &closed);
+    self->token = closed.token;
+    if (!closed.is_held)
+        set_state(self, STATE_RELEASED);
+    return closed.is_held;
+}
+
+gboolean
+request_is_over(Request *self)
+{
+    if (get_state(self) == STATE_HELD && !settle(self))
+        lock_table_forget(self->table, &self->entry);
+    return get_state(self) == STATE_RELEASED;
+}
+
+/* ---- the result of a request */
 
 static void
 request_grant(Request *self, guint64 token)
@@ -143,6 +185,7 @@ request_be_answered(Request *self, const PacketAnswer *answer)
     } else if (answer->error != PACKET_ERROR_NONE) {
         request_fail(self, error_new_from_answer(answer));
     } else if (answer->state == PACKET_STATE_HELD) {
+        find_cell(self, answer->token);
         request_grant(self, answer->token);
     } else if (answer->state == PACKET_STATE_WAITS) {
         set_state(self, STATE_WAITING);
@@ -251,6 +294,14 @@ request_lose(Request *self, PacketReason reason)
     lock_table_forget(self->table, &self->entry);
 }
 
+/* The service has ended the held lock. */
+static void
+request_end(Request *self, PacketReason reason)
+{
+    if (!request_is_over(self))
+        request_lose(self, reason);
+}
+
 /* ---- release */
 
 /* Returns the error for a release that was answered with NotHeld. Returns NULL if an earlier,
@@ -335,6 +386,7 @@ request_drop(Request *self)
     session_enter(self->session);
     was_held = request_is_held(self);
     if (was_held) {
+        settle(self);
         set_state(self, STATE_RELEASED);
         lock_table_release(self->table, &self->entry);
     }
@@ -479,11 +531,30 @@ request_downgrade(Request *self, Caller caller)
 
 /* ---- LockEntryFuncs */
 
-static guint8
-get_packet_options(const RequestOptions *options)
+/* Whether the request is sent with its cell. */
+static gboolean
+has_cell(const Request *self)
 {
+    return self->options.cell > 0 &&
+           cells_are_shared(recovery_get_cells(lock_table_get_recovery(self->table)));
+}
+
+static guint8
+get_packet_options(const Request *self)
+{
+    const RequestOptions *options = &self->options;
+
     return (guint8)((options->if_available ? PACKET_OPTION_IF_AVAILABLE : 0) |
-                    (options->steal ? PACKET_OPTION_STEAL : 0));
+                    (options->steal ? PACKET_OPTION_STEAL : 0) |
+                    (has_cell(self) ? PACKET_OPTION_CELL : 0));
+}
+
+static guint32
+get_slots_or_cell(const Request *self)
+{
+    if (has_cell(self))
+        return self->options.cell;
+    return self->options.slots > 1 ? self->options.slots : 0;
 }
 
 /* Returns the remaining part of the time-out. */
@@ -512,8 +583,8 @@ on_write(LockEntry *entry, guint64 serial, GByteArray *queue)
     packet_write_request(queue, serial, entry->key, get_timeout_ms(self),
                          options->mode == WEB_LOCKS_MODE_SHARED ? LOCK_MODE_SHARED
                                                                 : LOCK_MODE_EXCLUSIVE,
-                         get_packet_options(options), options->slots > 1 ? options->slots : 0,
-                         self->bucket, self->name, options->why, options->command);
+                         get_packet_options(self), get_slots_or_cell(self), self->bucket,
+                         self->name, options->why, options->command);
 }
 
 static void
@@ -558,7 +629,7 @@ on_ended(LockEntry *entry, PacketReason reason)
             request_fail(self, error_new_from_end(reason));
         break;
     case STATE_HELD:
-        request_lose(self, reason);
+        request_end(self, reason);
         break;
     case STATE_RELEASED: /* it has crossed our RELEASE, which will be answered with NotHeld */
         self->loss_reason = reason;
@@ -576,7 +647,7 @@ on_wanted(LockEntry *entry, gboolean is_wanted)
 {
     Request *self = from_entry(entry);
 
-    if (get_state(self) == STATE_HELD)
+    if (get_state(self) == STATE_HELD && !request_is_over(self))
         request_set_wanted(self, is_wanted);
 }
 
@@ -596,6 +667,8 @@ on_compared(LockEntry *entry, const PacketLiveEntry *live)
         }
         break;
     case STATE_HELD:
+        if (request_is_over(self))
+            break; /* if the service lists it nevertheless, it is released */
         if (live == NULL || live->token != self->token)
             request_lose(self, PACKET_REASON_LOST);
         else
@@ -618,7 +691,7 @@ on_finished(LockEntry *entry, PacketReason reason, const GError *error)
     Request *self = from_entry(entry);
 
     if (get_state(self) == STATE_HELD)
-        request_lose(self, reason);
+        request_end(self, reason);
     else
         request_fail(self, g_error_copy(error));
 }
@@ -697,6 +770,12 @@ guint64
 request_get_token(const Request *self)
 {
     return self->token;
+}
+
+guint64
+request_get_key(const Request *self)
+{
+    return self->entry.key;
 }
 
 void

@@ -56,10 +56,15 @@ Session *request_get_session(const Request *self);
 const char *request_get_name(const Request *self);
 WebLocksMode request_get_mode(const Request *self); /* it may be downgraded meanwhile */
 guint64 request_get_token(const Request *self);
+guint64 request_get_key(const Request *self);
 
 /* Handles what the service and the bus have sent, without waiting: a loss that has arrived is known
  * afterwards, also if no main context runs. */
 void request_catch_up(Request *self);
+
+/* With the session lock held: whether nobody holds the lock any more, as it was released or parked
+ * in its cell. A lock with a cell becomes an ordinary one if it is held; otherwise it ends. */
+gboolean request_is_over(Request *self);
 
 /* Always FALSE in the child of a fork(). */
 gboolean request_is_held(const Request *self);

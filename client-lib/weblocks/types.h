@@ -21,6 +21,7 @@ typedef struct _WebLocksManager WebLocksManager;
 typedef struct _WebLocksOptions WebLocksOptions;
 typedef struct _WebLocksRequest WebLocksRequest;
 typedef struct _WebLocksLock WebLocksLock;
+typedef struct _WebLocksHandle WebLocksHandle;
 typedef struct _WebLocksLockInfo WebLocksLockInfo;
 typedef struct _WebLocksSnapshot WebLocksSnapshot;
 typedef struct _WebLocksMonitor WebLocksMonitor;

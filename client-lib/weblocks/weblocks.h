@@ -15,6 +15,7 @@
 #include <weblocks/enums.h>
 #include <weblocks/error.h>
 #include <weblocks/group.h>
+#include <weblocks/handle.h>
 #include <weblocks/lock-info.h>
 #include <weblocks/lock.h>
 #include <weblocks/manager.h>

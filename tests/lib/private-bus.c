@@ -224,6 +224,8 @@ spawn_service(const PrivateBus *bus, const char *const *limits, const char *opti
     g_ptr_array_add(arguments, g_strdup_printf("--address=%s", bus->address));
     for (guint i = 0; limits != NULL && limits[i] != NULL; i++)
         g_ptr_array_add(arguments, g_strdup_printf("--limit=%s", limits[i]));
+    if (g_getenv("WEBLOCKS_TEST_SERVICE_OPTION") != NULL)
+        g_ptr_array_add(arguments, g_strdup(g_getenv("WEBLOCKS_TEST_SERVICE_OPTION")));
     if (option != NULL)
         g_ptr_array_add(arguments, g_strdup(option));
     g_ptr_array_add(arguments, NULL);

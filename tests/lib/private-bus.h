@@ -7,6 +7,7 @@
  *     WEBLOCKSD                 the service's program
  *     WEBLOCKS_TEST_BUS         dbus-daemon or dbus-broker
  *     WEBLOCKS_TEST_WRAPPER     put before weblocksd, such as valgrind and its options
+ *     WEBLOCKS_TEST_SERVICE_OPTION  one more option for it
  *     WEBLOCKS_TEST_TIMEOUT_FACTOR  for slow machines and instrumented programs */
 
 #pragma once

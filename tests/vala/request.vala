@@ -115,6 +115,30 @@ async void test_options(WebLocks.Manager manager, WebLocks.Manager other) throws
     check(!stolen.held && stolen.get_error() == null, "a lock is released without waiting");
 }
 
+async void test_handle(WebLocks.Manager manager, WebLocks.Manager other) throws Error
+{
+    var handle = manager.prepare("journal", null);
+    check(!handle.held && handle.name == "journal", "a handle is prepared");
+    check(yield handle.enter_async(null), "a handle is entered");
+    check(handle.held && handle.token > 0, "it holds the lock");
+    handle.leave();
+    var before = handle.token;
+    check(handle.enter_sync(null) && handle.token > before, "it is entered again");
+
+    Error? loss = null;
+    handle.lost.connect((error) => { loss = error; });
+    var options = new WebLocks.Options() { steal = true };
+    var stolen = yield other.request_async("journal", options, null);
+    while (loss == null) {
+        Idle.add(test_handle.callback);
+        yield;
+    }
+    check(loss is WebLocks.Error.STOLEN && !handle.held, "it is notified of a loss");
+    check(handle.get_error() is WebLocks.Error.STOLEN, "it has the error");
+    handle.leave();
+    stolen.release();
+}
+
 async void test_many(WebLocks.Manager manager) throws Error
 {
     var locks = yield manager.request_many_async({ "b", "a", "b" }, null, null);
@@ -175,6 +199,7 @@ async void test_all() throws Error
     check_text(manager.bucket, "org.example.Vala", "a manager has its bucket");
     yield test_requests(manager, other);
     yield test_options(manager, other);
+    yield test_handle(manager, other);
     yield test_many(manager);
     yield test_monitor(manager, other);
     yield test_claim(manager, other);

@@ -89,6 +89,13 @@ wait_for_request = WebLocks.Request.wait
 finish_request = WebLocks.Request.finish
 get_lock_error = WebLocks.Lock.get_error
 release_without_waiting = WebLocks.Lock.release
+prepare = WebLocks.Manager.prepare
+try_enter = WebLocks.Handle.try_enter
+has_entered = WebLocks.Handle.get_entered
+request_of_handle = WebLocks.Handle.request
+take = WebLocks.Handle.take
+get_loss = WebLocks.Handle.get_error
+leave = WebLocks.Handle.leave
 
 
 def request_sync(manager, name, options, cancellable):
@@ -226,6 +233,12 @@ class Manager(WebLocks.Manager):
     def __repr__(self):
         return f'<WebLocks.Manager of bucket {self.bucket!r}>'
 
+    def prepare(self, name, options=None, *, timeout=None, why=None, command=None):
+        """Returns a Handle: for `with` again and again. This sends nothing."""
+        if options is None:
+            options = options_from('exclusive', timeout, why, False, False, 1, command)
+        return prepare(self, name, options)
+
     def lock(self, name, *, mode='exclusive', timeout=None, why=None, steal=False,
              if_available=False, slots=1, command=None, cancellable=None):
         """For `with` and `async with`; yields the Lock, or None if it was not available."""
@@ -280,6 +293,55 @@ class Lock(WebLocks.Lock):
     async def downgrade(self):
         """Makes an exclusive lock shared, without a gap, and awaits the answer."""
         await on_asyncio(self.downgrade_async, self.downgrade_finish, can_cancel=False)
+
+
+@exported
+class Handle(WebLocks.Handle):
+    name = attribute('name')
+    token = property(lambda self: self.get_token(), doc='The fencing token of the last enter.')
+    held = property(lambda self: self.get_held(), doc='Whether it is held.')
+
+    def __repr__(self):
+        return f"<WebLocks.Handle {self.name!r}, {'held' if self.held else 'not held'}>"
+
+    def __enter__(self):
+        entered_before = None
+        try:
+            if try_enter(self):
+                return self
+            entered_before = has_entered(self)
+            request = request_of_handle(self, None)
+            while not wait_for_request(request):
+                pass
+            take(self, request)
+            if pumps:
+                kick_pumps()
+            return self
+        except BaseException:
+            # A signal handler may have raised it after the handle was entered.
+            request = None
+            if not entered_before and has_entered(self):
+                leave(self)
+            if pumps:
+                kick_pumps()
+            raise
+
+    # A function of C, since a signal handler could raise an exception before the first instruction
+    # of one of Python.
+    __exit__ = WebLocks.Handle.exit
+
+    async def __aenter__(self):
+        await on_asyncio(self.enter_async, self.enter_finish, undo=lambda _entered: leave(self),
+                         undo_with=self.get_manager())
+        return self
+
+    async def __aexit__(self, _type, exception, _traceback):
+        loss = get_loss(self)
+        leave(self)
+        if pumps:
+            kick_pumps()
+        if loss is not None and exception is None:
+            raise loss
 
 
 @exported
