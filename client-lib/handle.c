@@ -549,17 +549,19 @@ web_locks_handle_get_token(WebLocksHandle *self)
     return __atomic_load_n(&self->token, __ATOMIC_RELAXED);
 }
 
-/* Returns a reference to the lock, unless it is in an open cell. */
+/* Returns a reference to the lock after reading what has arrived, unless it is in an open cell. */
 static WebLocksLock *
 dup_lock(WebLocksHandle *self)
 {
     LockCell *cell = g_atomic_pointer_get(&self->cell);
     WebLocksLock *lock = NULL;
 
-    if (!is_of_this_process(self) || (cell != NULL && lock_cell_is_open(cell)))
+    if (!is_of_this_process(self))
         return NULL;
     session_enter(self->session);
-    if (is_in_use(self))
+    if (self->lock != NULL)
+        request_catch_up(web_locks_lock_get_request(self->lock));
+    if ((cell == NULL || !lock_cell_is_open(cell)) && is_in_use(self))
         lock = g_object_ref(self->lock);
     session_leave(self->session);
     return lock;

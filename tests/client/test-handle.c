@@ -118,7 +118,7 @@ test_enter(void)
         enter(handle);
         assert_state(other, "a | ");
         leave(handle);
-        assert_state(other, " | ");
+        test_wait_for_state(other, " | ");
         g_assert_false(web_locks_handle_try_enter(handle));
     }
     token = web_locks_handle_get_token(handle);
@@ -135,7 +135,7 @@ test_dropped(void)
 
     enter(handle);
     g_object_unref(handle);
-    assert_state(other, " | ");
+    test_wait_for_state(other, " | ");
     handle = handle_new(manager);
     enter(handle);
     leave(handle);
@@ -182,7 +182,7 @@ test_many(void)
                 web_locks_handle_try_leave(handles->pdata[i]) ? 1 : (leave(handles->pdata[i]), 0);
         g_assert_cmpuint(n_parked, ==, has_cells ? 63 : 0);
         g_ptr_array_set_size(handles, 0);
-        assert_state(manager, " | ");
+        test_wait_for_state(manager, " | ");
     }
 }
 
@@ -315,7 +315,6 @@ expect_loss(WebLocksHandle *handle, Losses *losses, int code)
     g_assert_error(error, WEB_LOCKS_ERROR, code);
     g_assert_false(web_locks_handle_get_held(handle));
     g_assert_false(web_locks_handle_try_leave(handle));
-    g_assert_cmpuint(losses->n_lost, ==, 0);
     test_wait(test_is_set, &losses->n_lost);
     g_assert_cmpuint(losses->n_held_notifies, ==, 1);
     losses->n_lost = losses->n_held_notifies = 0;
@@ -416,7 +415,7 @@ test_lost_and_not_left(void)
     web_locks_handle_enter_async(handle, NULL, answer_take, &entering);
     g_assert_false(web_locks_handle_enter_finish(handle, answer_wait(&entering), &error));
     g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
-    assert_state(other, " | ");
+    test_wait_for_state(other, " | ");
     leave(handle);
     enter(handle);
     leave(handle);
@@ -449,7 +448,7 @@ test_agent_closed(void)
 static void
 test_async(void)
 {
-    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(WebLocksHandle) handle = handle_new(manager);
     g_auto(Answer) first = {0}, second = {0}, third = {0};
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
@@ -459,17 +458,17 @@ test_async(void)
     g_assert_true(web_locks_handle_enter_finish(handle, answer_wait(&first), &error));
     web_locks_handle_enter_async(handle, cancellable, answer_take, &second);
     web_locks_handle_enter_async(handle, NULL, answer_take, &third);
-    assert_state(other, "a | a a");
+    assert_state(manager, "a | a a");
     g_cancellable_cancel(cancellable);
     g_assert_false(web_locks_handle_enter_finish(handle, answer_wait(&second), &error));
     g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
     g_clear_error(&error);
-    assert_state(other, "a | a");
+    assert_state(manager, "a | a");
     web_locks_handle_leave(handle);
     g_assert_true(web_locks_handle_enter_finish(handle, answer_wait(&third), &error));
-    assert_state(other, "a | ");
+    assert_state(manager, "a | ");
     leave(handle);
-    assert_state(other, " | ");
+    test_wait_for_state(manager, " | ");
 }
 
 /* Whoever does not take the result does not hold the lock. */
@@ -546,7 +545,7 @@ test_threads(void)
     }
     for (guint i = 0; i < N_THREADS; i++)
         g_thread_join(threads[i]);
-    assert_state(manager, " | ");
+    test_wait_for_state(manager, " | ");
 }
 
 /* ---- fork() */
@@ -594,7 +593,7 @@ test_fork(void)
             leave(handle);
         }
         expect_parked(handle);
-        assert_state(manager, " | ");
+        test_wait_for_state(manager, " | ");
     }
 }
 
@@ -623,7 +622,7 @@ test_killed(void)
         g_assert_false(web_locks_handle_get_held(parked));
         g_object_unref(test_lock(other, "b"));
         leave(inside);
-        assert_state(other, " | ");
+        test_wait_for_state(other, " | ");
         g_assert_false(web_locks_handle_try_enter(parked));
         enter(parked);
         leave(parked);
@@ -650,9 +649,10 @@ test_without_state(void)
     expect_loss(inside, &losses, WEB_LOCKS_ERROR_LOST);
     test_settle(manager);
     g_assert_cmpuint(none.n_lost, ==, 0);
-    enter(inside);
+    /* Tokens may begin below those of the instance whose state is lost. */
+    g_assert_true(web_locks_handle_enter_sync(inside, NULL, NULL));
     leave(inside);
-    enter(parked);
+    g_assert_true(web_locks_handle_enter_sync(parked, NULL, NULL));
     leave(parked);
     test_service_stop();
     test_service_start();
@@ -676,7 +676,7 @@ test_replaced(void)
     leave(inside);
     enter(parked);
     leave(parked);
-    assert_state(other, " | ");
+    test_wait_for_state(other, " | ");
 }
 
 int

@@ -5,7 +5,6 @@
 
 import asyncio
 import dis
-import os
 import sys
 import threading
 
@@ -281,13 +280,12 @@ class InCells:
     has_cells = True
 
 
-# As long as the option is experimental.
-if 'cells' in os.environ.get('WEBLOCKS_TEST_EXPERIMENTS', ''):
-    class HandlesInCells(InCells, Handles):
-        pass
+class HandlesInCells(InCells, Handles):
+    pass
 
-    class CtrlCInCells(InCells, CtrlC):
-        pass
+
+class CtrlCInCells(InCells, CtrlC):
+    pass
 
 
 if __name__ == '__main__':
