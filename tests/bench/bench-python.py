@@ -8,10 +8,14 @@ pair, as bench_samples_steady() has it.
     bench-python.py with COUNT           `with manager.lock()`
     bench-python.py async COUNT          `async with manager.lock()`
     bench-python.py flock COUNT FILE     fcntl.flock() on a file that is there
+    bench-python.py handle COUNT         `with handle:`
+    bench-python.py compete-handle COUNT, compete-flock COUNT FILE
+                                         the same of four processes that want the lock all the time
 """
 
 import asyncio
 import fcntl
+import os
 import statistics
 import sys
 import time
@@ -19,6 +23,7 @@ import time
 BATCH = 10
 WARM_UP = 200
 NAME = 'printer'
+PROCESSES = 4
 
 
 def new_manager():
@@ -59,6 +64,55 @@ def with_flock(count, path):
         return measure(run_batch, count)
 
 
+def with_handle(count):
+    handle = new_manager().prepare(NAME)
+
+    def run_batch():
+        for _ in range(BATCH):
+            with handle:
+                pass
+    return measure(run_batch, count)
+
+
+def competing(run, count, *rest):
+    """The time of all, for one lock; the processes start while nobody has it, and stop themselves first."""
+    ready, go = os.pipe(), os.pipe()
+    for _ in range(PROCESSES):
+        if os.fork() == 0:
+            run_pair = run(*rest)
+            run_pair()
+            os.write(ready[1], b'+')
+            os.read(go[0], 1)
+            for _ in range(count):
+                run_pair()
+            os._exit(0)
+        os.read(ready[0], 1)
+    begin = time.perf_counter()
+    os.write(go[1], PROCESSES * b'+')
+    for _ in range(PROCESSES):
+        if os.wait()[1] != 0:
+            raise ChildProcessError('a process has failed')
+    return (time.perf_counter() - begin) * 1e6 / count / PROCESSES
+
+
+def pair_of_handle():
+    handle = new_manager().prepare(NAME)
+
+    def run_pair():
+        with handle:
+            pass
+    return run_pair
+
+
+def pair_of_flock(path):
+    file = open(path, 'rb')
+
+    def run_pair():
+        fcntl.flock(file, fcntl.LOCK_EX)
+        fcntl.flock(file, fcntl.LOCK_UN)
+    return run_pair
+
+
 async def with_locks_awaited(count):
     manager = new_manager()
     means = []
@@ -76,8 +130,11 @@ def main():
     way, count, *rest = sys.argv[1:]
     if way == 'async':
         steady = asyncio.run(with_locks_awaited(int(count)))
+    elif way.startswith('compete-'):
+        run = {'handle': pair_of_handle, 'flock': pair_of_flock}[way.removeprefix('compete-')]
+        steady = competing(run, int(count), *rest)
     else:
-        steady = {'with': with_locks, 'flock': with_flock}[way](int(count), *rest)
+        steady = {'with': with_locks, 'flock': with_flock, 'handle': with_handle}[way](int(count), *rest)
     print(f'steady {steady}')
 
 

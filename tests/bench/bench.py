@@ -26,7 +26,7 @@ import targets
 
 # In the order of the page; each has a module in measures/.
 MEASURES = ('pairs', 'bounds', 'handovers', 'throughput', 'growth', 'memory', 'calm', 'crashes', 'startup', 'state',
-            'node', 'node_holders', 'gjs', 'python', 'cluster', 'cluster_many')
+            'node', 'node_holders', 'gjs', 'python', 'flock', 'cluster', 'cluster_many')
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 

@@ -27,6 +27,9 @@ typedef struct {
 static void
 release_lock(Side *side)
 {
+    if (side->handover->settle != NULL)
+        side->handover->settle(side->player);
+    bench_notify(side->fd);
     bench_wait_notified(side->fd); /* the other process is queued */
     bench_pause(SETTLE_US);
     side->shared->released_at = bench_now();
@@ -38,6 +41,7 @@ take_over(Side *side)
 {
     guint64 now;
 
+    bench_wait_notified(side->fd); /* the other process has the lock */
     side->handover->queue(side->player);
     bench_notify(side->fd);
     side->handover->acquire(side->player);

@@ -12,6 +12,8 @@
 typedef struct {
     /* In each process, before the first turn: connects; `first` acquires. */
     gpointer (*begin)(const char *address, gboolean first);
+    /* Before the other process requests it, of the process that has acquired the lock; or NULL. */
+    void (*settle)(gpointer player);
     /* Requests the lock, and returns when the request is queued. */
     void (*queue)(gpointer player);
     /* Waits until the lock is granted. */

@@ -4,8 +4,8 @@
 """The targets of the figures."""
 
 from figures import Target
-from measures import (bounds, calm, cluster, cluster_many, crashes, gjs, growth, handovers, memory, node, node_holders,
-                      pairs, python, startup, state, throughput)
+from measures import (bounds, calm, cluster, cluster_many, crashes, flock, gjs, growth, handovers, memory, node,
+                      node_holders, pairs, python, startup, state, throughput)
 
 
 def all_targets(settings, tables):
@@ -14,7 +14,7 @@ def all_targets(settings, tables):
     for key, make in (('pairs', _pairs), ('handovers', _handovers), ('throughput', _throughput),
                       ('growth', _growth), ('memory', _memory), ('calm', _calm),
                       ('crashes', _crashes), ('startup', _startup), ('state', _state), ('node', _node),
-                      ('node_holders', _node_holders), ('gjs', _gjs), ('python', _python),
+                      ('node_holders', _node_holders), ('gjs', _gjs), ('python', _python), ('flock', _flock),
                       ('cluster', _cluster), ('cluster_many', _cluster_many)):
         if key in tables:
             targets += make(settings, tables)
@@ -61,6 +61,14 @@ def _python(_settings, tables):
     table = tables['python']
     for row, peer, limit in ((python.WITH, python.SYNC, 2.0), (python.AWAITED, python.ASYNC, 3.5)):
         yield Target(f'pair, {row}, one core: to {peer}', table.ratio(row, peer, 'one'), limit)
+
+
+def _flock(_settings, tables):
+    table = tables['flock']
+    for row, peer, limit in ((flock.HANDLE, flock.FLOCK, 0.1), (flock.PY_HANDLE, flock.PY_FLOCK, 1.0),
+                             (flock.PARKED, flock.FREE, 1.1),
+                             (flock.HANDLE + flock.OVER, flock.LOCK + flock.OVER, 1.05)):
+        yield Target(f'{row}, one core: to {peer}', table.ratio(row, peer, 'one'), limit)
 
 
 def _handovers(_settings, tables):

@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Locks beside flock, which is what a program uses instead: in C, Python and the shell."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+
+from buses import die_with_parent
+from figures import CORES, Table
+from measures import python
+from stage import PATIENCE, Scene, Way, cores, measure_in_turns, steady_of
+
+PROCESSES = 4
+# Each row, and the row of flock that it is compared with.
+HANDLE, LOCK, FLOCK = 'C, handle', 'C, lock, sync calls', 'C, flock(2)'
+PY_HANDLE, PY_FLOCK = 'Python, with handle:', python.FLOCK
+RUN, FLOCK_1 = 'shell, weblocks run NAME true', 'shell, flock(1) FILE true'
+COMPETING = f', {PROCESSES} processes that all want it'
+FREE, PARKED = 'request of a lock that nobody has', 'request of a lock that is parked by another client'
+OVER = ', handed over to a process that waits'
+
+
+def declare(_settings):
+    table = Table('flock', 'Against flock',
+                  'A program that takes the same lock again and again. The service runs with `--cells`, and the file '
+                  'of flock is on a tmpfs, as the state of the service is. The ratio is the row to that of flock in '
+                  'the same language, or to the row above it. Without competition a handle sends no message; the '
+                  'shell starts a process for each lock, with which both are most of the time. With competition '
+                  'every lock of WebLocks is handed over, in the order of requests, to the process that has waited '
+                  'longest. flock lets the process that has just released the lock take it again before those that '
+                  'wait have woken up: so it is quick, and who waits may wait for long. '
+                  'What flock gives and WebLocks does not: it needs no service and no bus, it works '
+                  'across users and on file systems of other kinds, and a descriptor can be inherited. What WebLocks '
+                  'gives and flock does not: an order, time-outs, an asynchronous wait, tokens by which a late '
+                  'writer is refused, a list of who holds and waits, and why, and a holder that hangs can be ended.',
+                  'us', 'it / other')
+    for row, peer in ((FLOCK, None), (HANDLE, FLOCK), (LOCK, FLOCK), (PY_FLOCK, None), (PY_HANDLE, PY_FLOCK),
+                      (FLOCK_1, None), (RUN, FLOCK_1)):
+        table.row(row, ('self', peer) if peer else None)
+    for row, peer in ((FLOCK, None), (HANDLE, FLOCK), (PY_FLOCK, None), (PY_HANDLE, PY_FLOCK), (FLOCK_1, None),
+                      (RUN, FLOCK_1)):
+        table.row(row + COMPETING, ('self', peer + COMPETING) if peer else None)
+    table.row(FLOCK + OVER)
+    table.row(LOCK + OVER, ('self', FLOCK + OVER))
+    table.row(HANDLE + OVER, ('self', LOCK + OVER))
+    table.row(FREE)
+    table.row(PARKED, ('self', FREE))
+    return table
+
+
+def run_shell(settings, scene, command, count, at_once):
+    """Microseconds for each of `count` runs of the command."""
+    environment = {**scene.bus.environment(), 'LD_LIBRARY_PATH': str(settings.build / 'client-lib')}
+    begin = time.perf_counter()
+    subprocess.run(['xargs', '-P', str(at_once), '-n', '1', *command], input='true\n' * count, text=True, check=True,
+                   env=environment, timeout=PATIENCE, stdout=subprocess.DEVNULL, preexec_fn=die_with_parent)
+    return (time.perf_counter() - begin) * 1e6 / count
+
+
+def shell_ways(settings, scene, path):
+    count = settings.count(100, 8)
+    commands = {FLOCK_1: ['flock', path], RUN: [str(settings.build / 'cli/weblocks'), 'run', 'journal']}
+    if not shutil.which('flock') or not os.path.exists(commands[RUN][0]):
+        settings.skip('flock(1) and weblocks(1)')
+        return
+    for name, command in commands.items():
+        for row, at_once in ((name, 1), (name + COMPETING, PROCESSES)):
+            yield Way(row, lambda row=row, command=command, at_once=at_once:
+                      {row: run_shell(settings, scene, command, count, at_once)})
+
+
+def python_ways(settings, scene, path):
+    if not (settings.build / 'client-lib/WebLocks-1.typelib').exists():
+        settings.skip('Python: the introspection data was not built')
+        return
+    env = scene.bus.environment()
+    count, competing = settings.count(20000, 1000), settings.count(500, 20)
+    for row, arguments in ((PY_FLOCK, ('flock', count, path)), (PY_HANDLE, ('handle', count)),
+                           (PY_FLOCK + COMPETING, ('compete-flock', competing, path)),
+                           (PY_HANDLE + COMPETING, ('compete-handle', competing))):
+        yield Way(row, lambda row=row, arguments=arguments: {row: python.run(settings, env, *arguments)})
+
+
+def c_ways(settings, scene, path):
+    def way(row, name, count):
+        return steady_of(row, settings, 'flock', scene.address, path, name, count)
+    yield way(FLOCK, 'flock', settings.count(100000, 2000))
+    yield way(HANDLE, 'handle', settings.count(1000000, 2000))
+    yield way(LOCK, 'lock', settings.count(5000, 1000))
+    yield way(FLOCK + COMPETING, 'compete-flock', settings.count(2000, 20))
+    yield way(HANDLE + COMPETING, 'compete-handle', settings.count(500, 20))
+    yield way(FREE, 'free', settings.count(1500, 50))
+    yield way(PARKED, 'parked', settings.count(1500, 50))
+    for row, name in ((FLOCK, 'flock'), (LOCK, 'lock'), (HANDLE, 'handle')):
+        yield steady_of(row + OVER, settings, 'flock-handover', scene.address, path, name, settings.count(300, 30))
+
+
+def measure(settings, table):
+    for which in CORES:
+        with cores(which), contextlib.ExitStack() as stack:
+            scene = stack.enter_context(Scene(settings, settings.best_kind, arguments=['--cells']))
+            path = os.path.join(stack.enter_context(tempfile.TemporaryDirectory(dir='/dev/shm')), 'file')
+            pathlib.Path(path).touch()
+            ways = [way for make in (c_ways, python_ways, shell_ways) for way in make(settings, scene, path)]
+            measure_in_turns(settings, table, which, ways, settings.repetitions)
