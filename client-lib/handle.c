@@ -234,12 +234,21 @@ check(WebLocksHandle *self, GError **error)
     return FALSE;
 }
 
+/* Returns the lock, which is not that of the handle any more, or NULL. */
+static WebLocksLock *
+steal_lock(WebLocksHandle *self)
+{
+    if (self->lock != NULL)
+        web_locks_lock_set_handle(self->lock, NULL);
+    return g_steal_pointer(&self->lock);
+}
+
 /* Drops the lock if nobody holds it. Returns whether somebody does, or has lost it and not left. */
 static gboolean
 is_in_use(WebLocksHandle *self)
 {
     if (self->lock != NULL && request_is_over(web_locks_lock_get_request(self->lock)))
-        g_clear_object(&self->lock);
+        g_object_unref(steal_lock(self));
     return self->lock != NULL;
 }
 
@@ -287,8 +296,8 @@ request(WebLocksHandle *self, gboolean is_waiting, Caller caller)
     session_leave(self->session);
 }
 
-static void
-on_lost(WebLocksHandle *self, const GError *error)
+void
+web_locks_handle_lose(WebLocksHandle *self, const GError *error)
 {
     g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_HELD]);
     g_signal_emit(self, signals[SIGNAL_LOST], 0, error);
@@ -311,7 +320,7 @@ take(WebLocksHandle *self, WebLocksLock *take_lock, GThread *thread, GError **er
                             _("a thread that has lost the lock has not left yet"));
         return FALSE;
     }
-    g_signal_connect_object(lock, "lost", G_CALLBACK(on_lost), self, G_CONNECT_SWAPPED);
+    web_locks_lock_set_handle(lock, self);
     __atomic_store_n(&self->key, request_get_key(granted), __ATOMIC_RELAXED);
     __atomic_store_n(&self->token, request_get_token(granted), __ATOMIC_RELAXED);
     set_thread(self, thread);
@@ -491,7 +500,7 @@ web_locks_handle_leave(WebLocksHandle *self)
     session_enter(self->session);
     if (is_in_use(self)) {
         set_thread(self, NULL);
-        lock = g_steal_pointer(&self->lock);
+        lock = steal_lock(self);
     }
     session_leave(self->session);
     g_return_if_fail(lock != NULL);
@@ -685,9 +694,10 @@ static void
 web_locks_handle_dispose(GObject *object)
 {
     WebLocksHandle *self = WEB_LOCKS_HANDLE(object);
+    g_autoptr(WebLocksLock) lock = NULL;
 
     session_enter(self->session);
-    g_clear_object(&self->lock);
+    lock = steal_lock(self);
     session_leave(self->session);
     G_OBJECT_CLASS(web_locks_handle_parent_class)->dispose(object);
 }

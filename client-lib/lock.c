@@ -26,6 +26,7 @@
 struct _WebLocksLock {
     GObject parent;
     Request *request;
+    WebLocksHandle *handle; /* that was entered with it; borrowed; with the session lock held */
 };
 
 G_DEFINE_FINAL_TYPE(WebLocksLock, web_locks_lock, G_TYPE_OBJECT)
@@ -68,10 +69,33 @@ notify_held(WebLocksLock *self)
 }
 
 void
+web_locks_lock_set_handle(WebLocksLock *self, WebLocksHandle *handle)
+{
+    self->handle = handle;
+}
+
+/* Returns a reference, or NULL: see get_lock() in engine/request.c. */
+static WebLocksHandle *
+dup_handle(const WebLocksLock *self)
+{
+    Session *session = request_get_session(self->request);
+    WebLocksHandle *handle = NULL;
+
+    session_enter(session);
+    g_set_object(&handle, self->handle);
+    session_leave(session);
+    return handle;
+}
+
+void
 web_locks_lock_lose(gpointer lock, const GError *error)
 {
+    g_autoptr(WebLocksHandle) handle = dup_handle(lock);
+
     notify_held(lock);
     g_signal_emit(lock, signals[SIGNAL_LOST], 0, error);
+    if (handle != NULL)
+        web_locks_handle_lose(handle, error);
 }
 
 gboolean

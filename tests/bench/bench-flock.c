@@ -93,13 +93,27 @@ run_alone(Bench *bench, Pair pair)
     bench_print("steady", bench_samples_steady(samples) / BATCH);
 }
 
-/* The first process measures how long all take together, for one lock. */
+/* The number of pairs that a process makes until `end`. */
+static guint
+count_pairs(const Bench *bench, Pair pair, guint64 end)
+{
+    guint n_pairs = 0;
+
+    while (bench_now() < end) {
+        pair(bench);
+        n_pairs++;
+    }
+    return n_pairs;
+}
+
+/* The count is the time in milliseconds. */
 static void
 run_competing(Bench *bench, Pair pair)
 {
+    const guint64 length = (guint64)bench->count * 1000000;
     int pairs[N_PROCESSES][2];
     pid_t children[N_PROCESSES];
-    guint64 began;
+    guint n_pairs = 0;
 
     for (guint i = 0; i < N_PROCESSES; i++) {
         bench_make_pair(pairs[i]);
@@ -109,18 +123,24 @@ run_competing(Bench *bench, Pair pair)
             pair(bench);
             bench_notify(pairs[i][1]);
             bench_wait_notified(pairs[i][1]);
-            for (guint j = 0; j < bench->count; j++)
-                pair(bench);
+            n_pairs = count_pairs(bench, pair, bench_now() + length);
+            bench_check_errno(write(pairs[i][1], &n_pairs, sizeof n_pairs) == sizeof n_pairs,
+                              "telling the number of pairs");
             _exit(EXIT_SUCCESS);
         }
         bench_wait_notified(pairs[i][0]);
     }
-    began = bench_now();
     for (guint i = 0; i < N_PROCESSES; i++)
         bench_notify(pairs[i][0]);
-    for (guint i = 0; i < N_PROCESSES; i++)
+    for (guint i = 0; i < N_PROCESSES; i++) {
+        guint n_of_this = 0;
+
         bench_join(children[i]);
-    bench_print("steady", (double)(bench_now() - began) / 1000 / bench->count / N_PROCESSES);
+        bench_check_errno(read(pairs[i][0], &n_of_this, sizeof n_of_this) == sizeof n_of_this,
+                          "reading the number of pairs");
+        n_pairs += n_of_this;
+    }
+    bench_print("steady", (double)length / 1000 / n_pairs);
 }
 
 /* What another client waits for its request, after a pair of this one. */

@@ -80,7 +80,7 @@ def python_ways(settings, scene, path):
         settings.skip('Python: the introspection data was not built')
         return
     env = scene.bus.environment()
-    count, competing = settings.count(20000, 1000), settings.count(500, 20)
+    count, competing = settings.count(20000, 1000), settings.count(300, 20)
     for row, arguments in ((PY_FLOCK, ('flock', count, path)), (PY_HANDLE, ('handle', count)),
                            (PY_FLOCK + COMPETING, ('compete-flock', competing, path)),
                            (PY_HANDLE + COMPETING, ('compete-handle', competing))):
@@ -93,8 +93,8 @@ def c_ways(settings, scene, path):
     yield way(FLOCK, 'flock', settings.count(100000, 2000))
     yield way(HANDLE, 'handle', settings.count(1000000, 2000))
     yield way(LOCK, 'lock', settings.count(5000, 1000))
-    yield way(FLOCK + COMPETING, 'compete-flock', settings.count(2000, 20))
-    yield way(HANDLE + COMPETING, 'compete-handle', settings.count(500, 20))
+    yield way(FLOCK + COMPETING, 'compete-flock', settings.count(300, 20))
+    yield way(HANDLE + COMPETING, 'compete-handle', settings.count(300, 20))
     yield way(FREE, 'free', settings.count(1500, 50))
     yield way(PARKED, 'parked', settings.count(1500, 50))
     for row, name in ((FLOCK, 'flock'), (LOCK, 'lock'), (HANDLE, 'handle')):
