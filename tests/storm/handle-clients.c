@@ -4,6 +4,7 @@
 /* Processes that enter and leave handles, and are killed again and again; handles.py runs this.
  *
  *     handle-clients ADDRESS DIRECTORY CLIENTS SEED
+ *     handle-clients ADDRESS DIRECTORY first|last       see show_ending()
  *
  * What the processes believe proves nothing, so the kernel judges: whoever has entered takes an
  * flock() of the name's file, with LOCK_NB. A refusal is a violation, unless
@@ -12,8 +13,10 @@
  *     when its descriptors are closed, and the flock() may be among the last of them;
  *   - it had entered before a steal was begun: then it has lost the lock, and not noticed yet.
  *
- * Clients with an odd number open the files before they connect. As the kernel closes descriptors
- * in the order of their numbers, none of these is ever found to be ending.
+ * A killed process ends step by step, in no order that matters to it: it leaves the bus when its
+ * connections are freed, which Linux does from the highest descriptor to the lowest, and has the
+ * flock() until that of the file is freed. Meanwhile kill() still finds it. So that clients with an
+ * odd number, which open the files before they connect, can be found to be ending, and others not.
  *
  * A line of counters, `NAME VALUE ...`, follows each line on standard input; at its end, all end.
  */
@@ -27,6 +30,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -34,14 +38,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define N_SHARED    3 /* names that all clients take; each has one more of its own */
-#define CLIENTS_MAX 32
-#define N_THREADS   2
-#define PAIRS_MAX   400 /* at a time */
-#define TIMEOUT_MS  20000
-#define PF_EXITING  0x4u
-#define RETRIES_MAX 20000
-#define GRACE_NS    1000000000
+#define N_SHARED      3 /* names that all clients take; each has one more of its own */
+#define CLIENTS_MAX   32
+#define N_THREADS     2
+#define PAIRS_MAX     400 /* at a time */
+#define OWN_PAIRS_MAX 8000
+#define TIMEOUT_MS    20000
+#define PF_EXITING    0x4u
+#define RETRIES_MAX   20000
+#define GRACE_NS      1000000000
+/* So many that freeing them takes longer than a message to the service and back. */
+#define N_DESCRIPTORS 15000
 
 typedef struct {
     guint64 entered_ns; /* by the process that has the flock(), just before that */
@@ -215,7 +222,8 @@ static void
 enter_and_leave(const Client *self)
 {
     const guint index = (guint)g_rand_int_range(self->random, 0, N_SHARED + 1);
-    const guint n_pairs = (guint)g_rand_int_range(self->random, 1, PAIRS_MAX);
+    const guint n_pairs =
+        (guint)g_rand_int_range(self->random, 1, index < N_SHARED ? PAIRS_MAX : OWN_PAIRS_MAX);
     WebLocksHandle *handle = self->handles[index];
 
     for (guint i = 0; i < n_pairs; i++) {
@@ -383,6 +391,83 @@ run_client(guint number, guint32 seed)
     work(&self);
 }
 
+/* ---- one holder that is killed, in the sight of the next one */
+
+static WebLocksHandle *
+prepare_alone(void)
+{
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, address);
+    g_autoptr(WebLocksManager) manager = web_locks_manager_new(agent, "storm");
+
+    return web_locks_manager_prepare(manager, "0", NULL);
+}
+
+static void
+make_descriptors(void)
+{
+    for (guint i = 0; i < N_DESCRIPTORS; i++)
+        if (eventfd(0, EFD_CLOEXEC) < 0)
+            break;
+}
+
+static void
+hold_until_killed(Client *self, gboolean is_first, int fd)
+{
+    WebLocksHandle *handle = prepare_alone();
+
+    if (is_first) {
+        open_files(self);
+        make_descriptors();
+    }
+    if (!web_locks_handle_enter_sync(handle, NULL, NULL))
+        _exit(EXIT_FAILURE);
+    if (!is_first) {
+        make_descriptors();
+        open_files(self);
+    }
+    if (flock(self->fds[0], LOCK_EX | LOCK_NB) != 0 || write(fd, "+", 1) != 1)
+        _exit(EXIT_FAILURE);
+    for (;;)
+        pause();
+}
+
+/* Prints whether the killed holder still had the flock() when the next client was granted the lock,
+ * whether kill() then found a process, and whether the judge finds that it is ending. */
+static int
+show_ending(gboolean is_first)
+{
+    Client self = {.number = 0};
+    gboolean is_refused;
+    int ready[2];
+    pid_t pid, holder;
+    char byte;
+
+    if (pipe(ready) != 0)
+        g_error("pipe() failed: %s", g_strerror(errno));
+    pid = fork();
+    if (pid == 0)
+        hold_until_killed(&self, is_first, ready[1]);
+    close(ready[1]);
+    if (read(ready[0], &byte, 1) != 1)
+        g_error("the holder has failed");
+    open_files(&self);
+    {
+        g_autoptr(WebLocksHandle) handle = prepare_alone();
+        g_autoptr(WebLocksRequest) request = web_locks_handle_request(handle, NULL);
+
+        kill(pid, SIGKILL);
+        while (!web_locks_request_wait(request))
+            continue;
+        if (!web_locks_handle_take(handle, request, NULL))
+            g_error("could not enter");
+        is_refused = flock(self.fds[0], LOCK_EX | LOCK_NB) != 0;
+        holder = is_refused ? find_holder(self.fds[0]) : 0;
+        printf("refused %d found %d ending %d\n", is_refused, kill(pid, 0) == 0,
+               holder == 0 || is_ending(holder));
+    }
+    return EXIT_SUCCESS;
+}
+
 /* ---- the parent, which only forks and kills */
 
 static pid_t
@@ -438,6 +523,11 @@ main(int argc, char **argv)
     guint n_clients;
     GRand *random;
 
+    if (argc == 4) {
+        address = argv[1];
+        directory = argv[2];
+        return show_ending(g_str_equal(argv[3], "first"));
+    }
     if (argc != 5 || (n_clients = (guint)atoi(argv[3])) < 1 || n_clients > CLIENTS_MAX) {
         g_printerr("usage: handle-clients ADDRESS DIRECTORY CLIENTS SEED\n");
         return 64;
