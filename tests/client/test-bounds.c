@@ -40,6 +40,15 @@ call_connect_by_type(const Subject *subject, GError **error)
     g_assert_false(g_initable_init(G_INITABLE(agent), NULL, error));
 }
 
+/* A request may wait for as long as somebody has the lock, so the service is not stopped here. */
+static void
+call_enter(const Subject *subject, GError **error)
+{
+    g_autoptr(WebLocksHandle) handle = web_locks_manager_prepare(subject->manager, "name", NULL);
+
+    g_assert_false(web_locks_handle_enter_sync(handle, NULL, error));
+}
+
 static void
 call_list_observable(const Subject *subject, GError **error)
 {
@@ -133,6 +142,7 @@ static const struct {
     {"g_initable_init", call_connect, WITH_BUS},
     {"g_initable_init", call_connect_by_type, WITH_ENVIRONMENT},
     {"web_locks_agent_list_observable_sync", call_list_observable, WITH_SERVICE | WITH_BUS},
+    {"web_locks_handle_enter_sync", call_enter, WITH_BUS},
     {"web_locks_lock_downgrade_sync", call_downgrade, WITH_SERVICE},
     {"web_locks_lock_release_sync", call_release, WITH_SERVICE},
     {"web_locks_manager_break_sync", call_break, WITH_SERVICE | WITH_BUS},
