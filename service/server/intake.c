@@ -157,8 +157,10 @@ bus_source_prepare(GSource *source, int *timeout_ms)
     uint64_t ready_us;
 
     *timeout_ms = -1;
-    if (events < 0 || sd_bus_get_timeout(bus, &ready_us) < 0)
-        return TRUE; /* the connection is closed, which dispatch will detect */
+    /* If it is closed, or sending has failed, dispatch will detect that. Nothing else may wake up
+     * the main loop then, and what is still queued won't be sent. */
+    if (sd_bus_is_open(bus) <= 0 || events < 0 || sd_bus_get_timeout(bus, &ready_us) < 0)
+        return TRUE;
 
     if (!may_read(self->server)) {
         wait_for(self, events & ~POLLIN);
