@@ -35,9 +35,9 @@ struct BusStream {
     char *address;
     SessionTimer retry; /* until it is connected */
     gint64 delay_us;
-    SessionWatch watch;   /* of the connected socket; its descriptor is -1 before */
-    gboolean is_accepted; /* the bus has sent OK */
-    gboolean is_begun;    /* BEGIN has been sent; messages follow */
+    SessionDescriptor descriptor; /* of the connected socket; -1 before */
+    gboolean is_accepted;         /* the bus has sent OK */
+    gboolean is_begun;            /* BEGIN has been sent; messages follow */
 
     GByteArray *held_back; /* messages until BEGIN is sent */
     GByteArray *out;
@@ -78,11 +78,11 @@ bus_stream_close(BusStream *self)
         return;
     self->is_open = FALSE;
     session_stop_timer(self->session, &self->retry);
-    if (self->watch.fd < 0)
+    if (self->descriptor.fd < 0)
         return;
-    session_remove_watch(self->session, &self->watch);
-    process_unguard_fd(self->watch.fd);
-    close(self->watch.fd);
+    session_remove_descriptor(self->session, &self->descriptor);
+    process_unguard_fd(self->descriptor.fd);
+    close(self->descriptor.fd);
 }
 
 static void
@@ -162,7 +162,7 @@ send_part(BusStream *self)
     if (next != NULL)
         end = next->position;
     iov.iov_len = end - self->n_sent;
-    n = sendmsg(self->watch.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    n = sendmsg(self->descriptor.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n > 0 && message.msg_control != NULL)
         out_fds_free(g_queue_pop_head(&self->out_fds));
     return n;
@@ -185,8 +185,8 @@ flush(BusStream *self)
         g_queue_clear_full(&self->out_fds, out_fds_free);
         self->n_sent = 0;
     }
-    session_set_watch_events(self->session, &self->watch,
-                             self->out->len > 0 ? (short)(POLLIN | POLLOUT) : (short)POLLIN);
+    session_set_descriptor_events(self->session, &self->descriptor,
+                                  self->out->len > 0 ? (short)(POLLIN | POLLOUT) : (short)POLLIN);
 }
 
 gsize
@@ -386,7 +386,7 @@ read_chunk(BusStream *self)
 
     g_byte_array_set_size(self->in, length + (guint)chunk);
     iov.iov_base = self->in->data + length;
-    n = recvmsg(self->watch.fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    n = recvmsg(self->descriptor.fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     g_byte_array_set_size(self->in, length + (guint)MAX(n, 0));
     if (n > 0) {
         take_fds(self, &message);
@@ -413,9 +413,9 @@ on_ready(gpointer data, short revents)
 static void
 try_to_connect(BusStream *self, GError **error)
 {
-    self->watch.fd = bus_address_connect(self->address, error);
-    if (self->watch.fd >= 0) {
-        session_add_watch(self->session, &self->watch);
+    self->descriptor.fd = bus_address_connect(self->address, error);
+    if (self->descriptor.fd >= 0) {
+        session_add_descriptor(self->session, &self->descriptor);
         authenticate(self);
     } else if (*error == NULL) {
         self->delay_us = CLAMP(self->delay_us * 2, RETRY_FIRST_US, RETRY_LAST_US);
@@ -452,11 +452,11 @@ bus_stream_new(Session *session,
     self->out = g_byte_array_new();
     self->in = g_byte_array_new();
     self->fds = g_array_new(FALSE, FALSE, sizeof(int));
-    self->watch.events = POLLIN;
-    self->watch.ready = on_ready;
-    self->watch.data = self;
+    self->descriptor.events = POLLIN;
+    self->descriptor.ready = on_ready;
+    self->descriptor.data = self;
     self->is_open = TRUE;
-    self->watch.fd = -1;
+    self->descriptor.fd = -1;
     self->retry.expired = on_retry;
     self->retry.data = self;
     self->address = address != NULL ? g_strdup(address) : bus_address_find(bus_type, &failure);

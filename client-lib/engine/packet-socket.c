@@ -23,7 +23,7 @@ struct PacketSocket {
     gpointer data;
 
     gboolean is_open;
-    SessionWatch watch;
+    SessionDescriptor descriptor;
     guint n_opened; /* how many times a socket was opened */
     gsize packet_max;
     gboolean was_reset; /* the service closed the socket without reading all of it (ECONNRESET) */
@@ -43,8 +43,8 @@ struct PacketSocket {
 static void
 set_events(PacketSocket *self, gboolean is_full)
 {
-    session_set_watch_events(self->session, &self->watch,
-                             is_full ? (short)(POLLIN | POLLOUT) : (short)POLLIN);
+    session_set_descriptor_events(self->session, &self->descriptor,
+                                  is_full ? (short)(POLLIN | POLLOUT) : (short)POLLIN);
 }
 
 static void
@@ -105,15 +105,15 @@ packet_socket_open(PacketSocket *self, int fd, guint32 packet_max)
     if (self->packet == NULL)
         self->packet = g_malloc(PACKET_BYTES_MAX);
     process_guard_fd(fd);
-    self->watch.fd = fd;
-    self->watch.events = POLLIN;
+    self->descriptor.fd = fd;
+    self->descriptor.events = POLLIN;
     self->packet_max = MIN(packet_max, PACKET_BYTES_MAX);
     self->was_reset = FALSE;
     self->is_broken = FALSE;
     self->n_sent_before = 0;
     self->is_open = TRUE;
     self->n_opened++;
-    session_add_watch(self->session, &self->watch);
+    session_add_descriptor(self->session, &self->descriptor);
     return TRUE;
 }
 
@@ -123,9 +123,9 @@ packet_socket_close(PacketSocket *self)
     if (!self->is_open)
         return;
     self->is_open = FALSE;
-    session_remove_watch(self->session, &self->watch);
-    process_unguard_fd(self->watch.fd);
-    close(self->watch.fd);
+    session_remove_descriptor(self->session, &self->descriptor);
+    process_unguard_fd(self->descriptor.fd);
+    close(self->descriptor.fd);
     clear_queue(self);
 }
 
@@ -136,8 +136,8 @@ static gboolean
 send_packet(PacketSocket *self, gsize *packet_max)
 {
     const gsize length = packet_get_length(self->queue, self->n_sent, *packet_max);
-    ssize_t n =
-        send(self->watch.fd, self->queue->data + self->n_sent, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t n = send(self->descriptor.fd, self->queue->data + self->n_sent, length,
+                     MSG_DONTWAIT | MSG_NOSIGNAL);
 
     if (n >= 0) {
         self->n_sent += length;
@@ -261,7 +261,7 @@ take_packet(PacketSocket *self, gsize size)
 static gboolean
 read_packet(PacketSocket *self, gsize *out_size)
 {
-    ssize_t n = recv(self->watch.fd, self->packet, PACKET_BYTES_MAX, MSG_DONTWAIT);
+    ssize_t n = recv(self->descriptor.fd, self->packet, PACKET_BYTES_MAX, MSG_DONTWAIT);
 
     *out_size = (gsize)MAX(n, 0);
     if (n > 0) {
@@ -294,7 +294,7 @@ count_available(const PacketSocket *self)
 {
     int n_bytes = 0;
 
-    if (!self->is_open || ioctl(self->watch.fd, FIONREAD, &n_bytes) != 0)
+    if (!self->is_open || ioctl(self->descriptor.fd, FIONREAD, &n_bytes) != 0)
         return 0;
     return (gsize)MAX(n_bytes, 0);
 }
@@ -343,8 +343,8 @@ packet_socket_new(Session *session, const PacketSocketFuncs *funcs, gpointer dat
     self->session = session_ref(session);
     self->funcs = funcs;
     self->data = data;
-    self->watch.ready = on_ready;
-    self->watch.data = self;
+    self->descriptor.ready = on_ready;
+    self->descriptor.data = self;
     self->queue = g_byte_array_new();
     return self;
 }

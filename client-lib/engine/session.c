@@ -11,7 +11,7 @@
 #include "client-lib/engine/process.h"
 
 /* One for the lock socket, one for the connection to the bus. */
-#define WATCHES_MAX 2
+#define DESCRIPTORS_MAX 2
 
 /* How often input is handled before timers expire; each round reads all that is in the socket, or a
  * fair share of it. */
@@ -36,9 +36,9 @@ struct Session {
     gpointer data;
 
     GSource *source; /* NULL: closed */
-    SessionWatch *watches[WATCHES_MAX];
-    guint n_watches;
-    guint n_watch_changes;
+    SessionDescriptor *descriptors[DESCRIPTORS_MAX];
+    guint n_descriptors;
+    guint n_descriptor_changes;
     GQueue timers;        /* of SessionTimer, in the order in which they were started */
     gint64 next_timer_us; /* not later than the earliest timer; G_MAXINT64: none */
     GQueue waiters;       /* of SessionWaiter */
@@ -289,7 +289,7 @@ session_end_wait(SessionWaiter *waiter)
     wake(waiter);
 }
 
-/* The watches or timers have changed: waiting threads have to poll again. */
+/* The descriptors or timers have changed: waiting threads have to poll again. */
 static void
 wake_waiters(Session *self)
 {
@@ -297,37 +297,38 @@ wake_waiters(Session *self)
         wake(link->data);
 }
 
-/* ---- watches */
+/* ---- descriptors */
 
 void
-session_add_watch(Session *self, SessionWatch *watch)
+session_add_descriptor(Session *self, SessionDescriptor *descriptor)
 {
-    g_assert(self->n_watches < WATCHES_MAX && self->source != NULL);
-    self->watches[self->n_watches++] = watch;
-    watch->tag = g_source_add_unix_fd(self->source, watch->fd, (GIOCondition)watch->events);
-    self->n_watch_changes++;
+    g_assert(self->n_descriptors < DESCRIPTORS_MAX && self->source != NULL);
+    self->descriptors[self->n_descriptors++] = descriptor;
+    descriptor->tag =
+        g_source_add_unix_fd(self->source, descriptor->fd, (GIOCondition)descriptor->events);
+    self->n_descriptor_changes++;
     wake_waiters(self);
 }
 
 void
-session_set_watch_events(Session *self, SessionWatch *watch, short events)
+session_set_descriptor_events(Session *self, SessionDescriptor *descriptor, short events)
 {
-    if (watch->events == events)
+    if (descriptor->events == events)
         return;
-    watch->events = events;
-    g_source_modify_unix_fd(self->source, watch->tag, (GIOCondition)events);
+    descriptor->events = events;
+    g_source_modify_unix_fd(self->source, descriptor->tag, (GIOCondition)events);
     wake_waiters(self);
 }
 
 void
-session_remove_watch(Session *self, SessionWatch *watch)
+session_remove_descriptor(Session *self, SessionDescriptor *descriptor)
 {
-    for (guint i = 0; i < self->n_watches; i++) {
-        if (self->watches[i] != watch)
+    for (guint i = 0; i < self->n_descriptors; i++) {
+        if (self->descriptors[i] != descriptor)
             continue;
-        g_source_remove_unix_fd(self->source, watch->tag);
-        self->watches[i] = self->watches[--self->n_watches];
-        self->n_watch_changes++;
+        g_source_remove_unix_fd(self->source, descriptor->tag);
+        self->descriptors[i] = self->descriptors[--self->n_descriptors];
+        self->n_descriptor_changes++;
         wake_waiters(self);
         return;
     }
@@ -368,20 +369,20 @@ session_stop_timer(Session *self, SessionTimer *timer)
 }
 
 typedef struct {
-    struct pollfd fds[1 + WATCHES_MAX]; /* the first one is the thread's eventfd */
+    struct pollfd fds[1 + DESCRIPTORS_MAX]; /* the first one is the thread's eventfd */
     guint n_fds;
-    guint n_watch_changes;
+    guint n_descriptor_changes;
 } Poll;
 
 static void
 poll_init(Poll *poll, const Session *self, int wake_fd)
 {
     poll->fds[0] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
-    for (guint i = 0; i < self->n_watches; i++)
+    for (guint i = 0; i < self->n_descriptors; i++)
         poll->fds[1 + i] =
-            (struct pollfd){.fd = self->watches[i]->fd, .events = self->watches[i]->events};
-    poll->n_fds = 1 + self->n_watches;
-    poll->n_watch_changes = self->n_watch_changes;
+            (struct pollfd){.fd = self->descriptors[i]->fd, .events = self->descriptors[i]->events};
+    poll->n_fds = 1 + self->n_descriptors;
+    poll->n_descriptor_changes = self->n_descriptor_changes;
 }
 
 static void
@@ -391,11 +392,12 @@ poll_handle(const Poll *poll, Session *self)
 
     if (poll->fds[0].revents != 0 && read(poll->fds[0].fd, &count, sizeof count) < 0)
         g_debug("could not read an event descriptor: %s", g_strerror(errno));
-    for (guint i = 1; i < poll->n_fds && poll->n_watch_changes == self->n_watch_changes; i++) {
-        SessionWatch *watch = self->watches[i - 1];
+    for (guint i = 1; i < poll->n_fds && poll->n_descriptor_changes == self->n_descriptor_changes;
+         i++) {
+        SessionDescriptor *descriptor = self->descriptors[i - 1];
 
         if (poll->fds[i].revents != 0)
-            watch->ready(watch->data, poll->fds[i].revents);
+            descriptor->ready(descriptor->data, poll->fds[i].revents);
     }
 }
 
@@ -477,18 +479,19 @@ source_check(GSource *source)
     return g_atomic_int_get(&((SessionSource *)source)->session->is_ready);
 }
 
-/* A watch's function may remove or add watches. */
+/* A descriptor's function may remove or add descriptors. */
 static void
 handle_watches(Session *self)
 {
-    const guint n_watch_changes = self->n_watch_changes;
+    const guint n_descriptor_changes = self->n_descriptor_changes;
 
-    for (guint i = 0; i < self->n_watches && n_watch_changes == self->n_watch_changes; i++) {
-        SessionWatch *watch = self->watches[i];
-        const GIOCondition revents = g_source_query_unix_fd(self->source, watch->tag);
+    for (guint i = 0; i < self->n_descriptors && n_descriptor_changes == self->n_descriptor_changes;
+         i++) {
+        SessionDescriptor *descriptor = self->descriptors[i];
+        const GIOCondition revents = g_source_query_unix_fd(self->source, descriptor->tag);
 
         if (revents != 0)
-            watch->ready(watch->data, (short)revents);
+            descriptor->ready(descriptor->data, (short)revents);
     }
 }
 
@@ -580,7 +583,7 @@ session_close(Session *self)
     Delivery *delivery;
     GSource *source = g_steal_pointer(&self->source);
 
-    g_assert(self->n_watches == 0 && g_queue_is_empty(&self->timers));
+    g_assert(self->n_descriptors == 0 && g_queue_is_empty(&self->timers));
     while ((delivery = take_delivery(self)) != NULL)
         deliver_by_idle_source(self->context, delivery);
     g_source_destroy(source);

@@ -58,10 +58,10 @@ typedef struct {
     void (*ready)(gpointer data, short revents);
     gpointer data;
     gpointer tag; /* private: from g_source_add_unix_fd() */
-} SessionWatch;
-void session_add_watch(Session *self, SessionWatch *watch);
-void session_set_watch_events(Session *self, SessionWatch *watch, short events);
-void session_remove_watch(Session *self, SessionWatch *watch);
+} SessionDescriptor;
+void session_add_descriptor(Session *self, SessionDescriptor *descriptor);
+void session_set_descriptor_events(Session *self, SessionDescriptor *descriptor, short events);
+void session_remove_descriptor(Session *self, SessionDescriptor *descriptor);
 
 /* Handles the events that have happened, without waiting. Returns FALSE if there may be more: a
  * peer that keeps sending does not keep the thread here. */
