@@ -54,16 +54,12 @@ G_DEFINE_FINAL_TYPE_WITH_CODE(WebLocksAgent,
                                   G_IMPLEMENT_INTERFACE(G_TYPE_ASYNC_INITABLE, async_initable_init))
 
 enum {
-    PROP_BUS_TYPE = 1,
-    PROP_ADDRESS,
-    PROP_CLIENT_ID,
+    PROP_CLIENT_ID = 1,
     PROP_CONNECTED,
     PROP_SERVICE_RUNNING,
     N_PROPS,
 };
 static GParamSpec *properties[N_PROPS];
-
-#define MEMBER(member, spec) PROPERTY(WebLocksAgent, member, spec)
 
 Connection *
 web_locks_agent_get_connection(WebLocksAgent *self)
@@ -425,9 +421,8 @@ web_locks_agent_class_init(WebLocksAgentClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_BUS_TYPE] =
-        MEMBER(bus_type, g_param_spec_enum("bus-type", NULL, NULL, G_TYPE_BUS_TYPE,
-                                           G_BUS_TYPE_SESSION, construct_flags));
+    PROPERTY_INSTALL(WebLocksAgent, bus_type, enum, "bus-type", G_TYPE_BUS_TYPE, G_BUS_TYPE_SESSION,
+                     construct_flags);
     /**
      * WebLocksAgent:address:
      *
@@ -435,8 +430,7 @@ web_locks_agent_class_init(WebLocksAgentClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_ADDRESS] =
-        MEMBER(address, g_param_spec_string("address", NULL, NULL, NULL, construct_flags));
+    PROPERTY_INSTALL(WebLocksAgent, address, string, "address", NULL, construct_flags);
     /**
      * WebLocksAgent:client-id:
      *

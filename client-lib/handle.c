@@ -62,9 +62,7 @@ struct _WebLocksHandle {
 G_DEFINE_FINAL_TYPE(WebLocksHandle, web_locks_handle, G_TYPE_OBJECT)
 
 enum {
-    PROP_MANAGER = 1,
-    PROP_NAME,
-    PROP_OPTIONS,
+    PROP_OPTIONS = 1,
     PROP_TOKEN,
     PROP_HELD,
     N_PROPS,
@@ -77,7 +75,6 @@ enum {
 };
 static guint signals[N_SIGNALS];
 
-#define MEMBER(member, spec) PROPERTY(WebLocksHandle, member, spec)
 #define GETTER(Type, name, if_fail)                                                          \
     PROPERTY_GETTER(WebLocksHandle, web_locks_handle, WEB_LOCKS_IS_HANDLE, Type, name, name, \
                     if_fail)
@@ -741,9 +738,8 @@ web_locks_handle_class_init(WebLocksHandleClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_MANAGER] =
-        MEMBER(manager,
-               g_param_spec_object("manager", NULL, NULL, WEB_LOCKS_TYPE_MANAGER, construct_flags));
+    PROPERTY_INSTALL(WebLocksHandle, manager, object, "manager", WEB_LOCKS_TYPE_MANAGER,
+                     construct_flags);
     /**
      * WebLocksHandle:name:
      *
@@ -751,8 +747,7 @@ web_locks_handle_class_init(WebLocksHandleClass *class)
      *
      * Since: 0.1
      */
-    properties[PROP_NAME] =
-        MEMBER(name, g_param_spec_string("name", NULL, NULL, NULL, construct_flags));
+    PROPERTY_INSTALL(WebLocksHandle, name, string, "name", NULL, construct_flags);
     /**
      * WebLocksHandle:options:
      *

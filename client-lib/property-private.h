@@ -1,25 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Properties that are members of an object's struct. Each knows the place of its member, which has
- * the C type of its GParamSpec: a string, boolean, number, enumeration, object or boxed value.
- * Members that can be set own their values. */
+/* Properties that are members of an object's struct. The id of each is the place of its member,
+ * which has the C type of its GParamSpec: a string, boolean, number, enumeration, object or boxed
+ * value. Members that can be set own their values. */
 
 #pragma once
 
 #include <glib-object.h>
 
-/* Returns the specification, with the place of the member. */
-GParamSpec *property_of_member(GParamSpec *spec, gsize offset);
-
-#define PROPERTY(Object, member, spec) property_of_member(spec, G_STRUCT_OFFSET(Object, member))
-
 /* Installs the property, with the place of the member as its id. `object_class` is a variable;
  * `type` is that of g_param_spec_TYPE(), and the rest its arguments after the name. */
-#define PROPERTY_INSTALL(Object, member, type, name, ...)           \
-    property_install(object_class, G_STRUCT_OFFSET(Object, member), \
-                     g_param_spec_##type(name, NULL, NULL, __VA_ARGS__))
-void property_install(GObjectClass *object_class, gsize offset, GParamSpec *spec);
+#define PROPERTY_INSTALL(Object, member, type, name, ...)                          \
+    g_object_class_install_property(object_class, G_STRUCT_OFFSET(Object, member), \
+                                    g_param_spec_##type(name, NULL, NULL, __VA_ARGS__))
 
 /* For GObjectClass.get_property and set_property, or to be called there. A boxed value can't be
  * set. */

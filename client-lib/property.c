@@ -5,33 +5,10 @@
 
 #include <string.h>
 
-/* For the place of the member. Set when the first class is initialized. */
-static GQuark quark;
-
-GParamSpec *
-property_of_member(GParamSpec *spec, gsize offset)
-{
-    quark = g_quark_from_static_string("weblocks-member");
-    g_param_spec_set_qdata(spec, quark, GSIZE_TO_POINTER(offset));
-    return spec;
-}
-
-void
-property_install(GObjectClass *object_class, gsize offset, GParamSpec *spec)
-{
-    g_object_class_install_property(object_class, (guint)offset, property_of_member(spec, offset));
-}
-
-static gpointer
-find_member(gpointer object, GParamSpec *spec)
-{
-    return (char *)object + GPOINTER_TO_SIZE(g_param_spec_get_qdata(spec, quark));
-}
-
 void
 property_get(GObject *object, guint id, GValue *value, GParamSpec *spec)
 {
-    gconstpointer member = find_member(object, spec);
+    gconstpointer member = (const char *)object + id;
 
     switch (G_TYPE_FUNDAMENTAL(spec->value_type)) {
     case G_TYPE_STRING:
@@ -97,7 +74,7 @@ change(gpointer object, GParamSpec *spec, gconstpointer value)
 {
     const GType type = G_TYPE_FUNDAMENTAL(spec->value_type);
 
-    if (set_member(find_member(object, spec), type, value) &&
+    if (set_member((char *)object + spec->param_id, type, value) &&
         (spec->flags & G_PARAM_EXPLICIT_NOTIFY) != 0)
         g_object_notify_by_pspec(object, spec);
 }
