@@ -57,9 +57,8 @@ cell_offers_before_call(const Client *client, const LockCall *call)
     Server *server = client->server;
 
     /* The last two look at nothing, but at what the client itself has, whose page is replaced. */
-    if (server->user_agent.cells.length == 0 || call->kind < LOCK_CALL_WATCH ||
-        !lock_call_needs_agent(call) || call->kind == LOCK_CALL_OPEN_SOCKET ||
-        call->kind == LOCK_CALL_OPEN_DOCUMENT)
+    if (call->kind < LOCK_CALL_WATCH || !lock_call_needs_agent(call) ||
+        call->kind == LOCK_CALL_OPEN_SOCKET || call->kind == LOCK_CALL_OPEN_DOCUMENT)
         return;
     cells_close_seen_by(client->agent->principal);
     notify_effects(server);

@@ -233,7 +233,8 @@ void
 operations_begin(const Client *client, const LockCall *call)
 {
     clock_tick(client->server);
-    cell_offers_before_call(client, call);
+    if (client->server->user_agent.cells.length > 0)
+        cell_offers_before_call(client, call);
     if (client->server->verbose)
         g_debug("%s: %s%s", client->unique_name, lock_call_get_name(call),
                 call->refusal_name != NULL ? ", not well-formed" : "");
