@@ -138,6 +138,7 @@ typedef struct {
 
 struct ClosedPages {
     char *base;
+    char *path;        /* of the directory */
     GHashTable *by_id; /* of &ClosedPage.id, owned */
 };
 
@@ -178,7 +179,7 @@ take_page(ClosedPages *self, int directory_fd, const char *name)
     if (page != NULL)
         g_hash_table_add(self->by_id, &page->id);
     else
-        g_warning("%s.cells/%s can't be read; its locks are taken for held", self->base, name);
+        g_warning("a page of cells in %s can't be read; its locks are taken for held", self->path);
     if (fd >= 0)
         close(fd);
 }
@@ -192,13 +193,14 @@ free_page(gpointer id)
 ClosedPages *
 closed_pages_new(const char *base)
 {
-    g_autofree char *path = g_strdup_printf("%s.cells", base);
     ClosedPages *self = g_new0(ClosedPages, 1);
+    char *path = g_strdup_printf("%s.cells", base);
     GDir *directory = g_dir_open(path, 0, NULL);
     int directory_fd = open_directory(base);
     const char *name;
 
     self->base = g_strdup(base);
+    self->path = path;
     self->by_id = g_hash_table_new_full(g_int64_hash, g_int64_equal, free_page, NULL);
     while (directory != NULL && directory_fd >= 0 && (name = g_dir_read_name(directory)) != NULL)
         take_page(self, directory_fd, name);
@@ -244,5 +246,6 @@ closed_pages_free(ClosedPages *self)
 {
     g_hash_table_unref(self->by_id);
     g_free(self->base);
+    g_free(self->path);
     g_free(self);
 }
