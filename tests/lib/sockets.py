@@ -101,7 +101,7 @@ class SocketClient(LockCalls):
 
     def _open(self):
         bus = self.bus
-        bus.result(bus.send(open_socket_call()))
+        bus.result(bus.send(open_socket_call(version=2)))  # it has no cells
         self.owner, = bus.call(DRIVER_PATH, DRIVER, 'GetNameOwner',
                                GLib.Variant('(s)', (SERVICE,)), destination=DRIVER)
         self.socket = _EventSocket(bus.descriptors.pop(), self._on_event)
