@@ -3,6 +3,7 @@
 
 #include "cell-pages.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -163,25 +164,37 @@ close_page(int fd, guint64 id)
     return page;
 }
 
-static void
+static gboolean
+read_name(const char *name, guint64 *out_id)
+{
+    return g_ascii_string_to_unsigned(name, 16, 0, G_MAXUINT64, out_id, NULL) &&
+           g_str_equal(get_name(*out_id).text, name);
+}
+
+/* Returns FALSE with errno if a page may be there that can't be closed now. */
+static gboolean
 take_page(ClosedPages *self, int directory_fd, const char *name)
 {
     ClosedPage *page = NULL;
     guint64 id;
     int fd;
 
-    if (!g_ascii_string_to_unsigned(name, 16, 0, G_MAXUINT64, &id, NULL) ||
-        !g_str_equal(get_name(id).text, name))
-        return;
+    if (!read_name(name, &id))
+        return TRUE;
+    errno = 0;
     fd = openat(directory_fd, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0)
         page = close_page(fd, id);
     if (page != NULL)
         g_hash_table_add(self->by_id, &page->id);
+    else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+        return FALSE;
     else
-        g_warning("a page of cells in %s can't be read; its locks are taken for held", self->path);
+        g_message("a file in %s is no page of cells; its locks, if any, are taken for held",
+                  self->path);
     if (fd >= 0)
         close(fd);
+    return TRUE;
 }
 
 static void
@@ -190,25 +203,43 @@ free_page(gpointer id)
     g_free((char *)id - G_STRUCT_OFFSET(ClosedPage, id));
 }
 
+/* Calls `visit` for each file until it returns FALSE with errno, which this returns too. */
+static gboolean
+visit_files(const char *base,
+            gboolean (*visit)(ClosedPages *self, int directory_fd, const char *name),
+            ClosedPages *self)
+{
+    int fd = open_directory(base);
+    DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+    gboolean is_fine = directory != NULL || errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
+    int saved_errno;
+
+    while (directory != NULL && is_fine && (entry = readdir(directory)) != NULL)
+        is_fine = visit(self, fd, entry->d_name);
+    saved_errno = errno;
+    if (directory != NULL)
+        closedir(directory);
+    else if (fd >= 0)
+        close(fd);
+    errno = saved_errno;
+    return is_fine;
+}
+
 ClosedPages *
-closed_pages_new(const char *base)
+closed_pages_new(const char *base, GError **error)
 {
     ClosedPages *self = g_new0(ClosedPages, 1);
-    char *path = g_strdup_printf("%s.cells", base);
-    GDir *directory = g_dir_open(path, 0, NULL);
-    int directory_fd = open_directory(base);
-    const char *name;
 
     self->base = g_strdup(base);
-    self->path = path;
+    self->path = g_strdup_printf("%s.cells", base);
     self->by_id = g_hash_table_new_full(g_int64_hash, g_int64_equal, free_page, NULL);
-    while (directory != NULL && directory_fd >= 0 && (name = g_dir_read_name(directory)) != NULL)
-        take_page(self, directory_fd, name);
-    if (directory != NULL)
-        g_dir_close(directory);
-    if (directory_fd >= 0)
-        close(directory_fd);
-    return self;
+    if (visit_files(base, take_page, self))
+        return self;
+    g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(errno),
+                "could not close the pages in %s: %s", self->path, g_strerror(errno));
+    closed_pages_free(self);
+    return NULL;
 }
 
 gboolean
@@ -227,18 +258,20 @@ closed_pages_find(
     return TRUE;
 }
 
-void
-closed_pages_remove(const ClosedPages *self)
+static gboolean
+remove_page(ClosedPages *self, int directory_fd, const char *name)
 {
-    GHashTableIter iter;
-    const guint64 *id;
-    int directory_fd = open_directory(self->base);
+    guint64 id;
 
-    g_hash_table_iter_init(&iter, self->by_id);
-    while (directory_fd >= 0 && g_hash_table_iter_next(&iter, (gpointer *)&id, NULL))
-        unlinkat(directory_fd, get_name(*id).text, 0);
-    if (directory_fd >= 0)
-        close(directory_fd);
+    if (read_name(name, &id))
+        unlinkat(directory_fd, name, 0);
+    return TRUE;
+}
+
+void
+closed_pages_remove(ClosedPages *self)
+{
+    visit_files(self->base, remove_page, self);
 }
 
 void

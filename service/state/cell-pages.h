@@ -42,13 +42,16 @@ void cell_page_free(CellPage *self);
 
 typedef struct ClosedPages ClosedPages;
 
-/* Closes all cells of all pages in `BASE.cells`. What can't be read is left out. */
-ClosedPages *closed_pages_new(const char *base);
+/* Closes all cells of all pages in `BASE.cells`; what is no page is left out. Returns NULL if one
+ * can't be closed now, for lack of resources: then nothing may be restored, since its client can
+ * still enter. */
+ClosedPages *closed_pages_new(const char *base, GError **error);
 
 /* Returns FALSE if the page is not there, or the cell is not that of the request with this key. */
 gboolean closed_pages_find(
     const ClosedPages *self, guint64 page, guint32 number, guint64 key, LockCellClosed *out_closed);
 
-/* Removes the files, when nothing refers to them any more. */
-void closed_pages_remove(const ClosedPages *self);
+/* Removes the files, when nothing refers to them any more; also those that are no pages, as of a
+ * service that was killed while it created one. */
+void closed_pages_remove(ClosedPages *self);
 void closed_pages_free(ClosedPages *self);

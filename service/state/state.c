@@ -126,7 +126,9 @@ state_restore(State *self, UserAgent *user_agent, Restored *restored, GError **e
 
     /* Whatever the file says: from here on no client can enter a lock by itself. */
     g_clear_pointer(&self->old_pages, closed_pages_free);
-    self->old_pages = closed_pages_new(self->base);
+    self->old_pages = closed_pages_new(self->base, error);
+    if (self->old_pages == NULL)
+        return FALSE;
     crash_guard_begin(guard_path, user_agent->now_us);
     if (is_there && crash_guard_skips(0, 0))
         fault = "restoring the state has crashed the service three times";
