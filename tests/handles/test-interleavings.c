@@ -564,6 +564,8 @@ run_service(gpointer data)
 {
     if (w.state == NULL) {
         step_before(STEP_NOTHING, FALSE, "starts");
+        /* Also if a fault reads the cells without a step. */
+        step_before_memory(&w.clients[0].page[CELL].word, TRUE);
         start();
     }
     for (;;) {
