@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -404,10 +405,42 @@ begin(void)
     progress->last_token = 0;
 }
 
+/* Without a descriptor for the page nothing is restored, since its client can still enter. */
+static void
+check_shortage(void)
+{
+    g_autoptr(GError) error = NULL;
+    StateOptions options = {.directory = directory, .offers_cells = TRUE};
+    struct rlimit before, none;
+    Restored restored = {0};
+    UserAgent user_agent;
+    State *state;
+    int next;
+
+    memset(options.bus_id, BUS, sizeof options.bus_id);
+    memset(options.boot_id, 1, sizeof options.boot_id);
+    world_init_user_agent(&user_agent, WORLD_MONOTONIC_US, WORLD_REALTIME_US);
+    state = state_open(&options, &error);
+    g_assert_no_error(error);
+    next = dup(STDOUT_FILENO);
+    close(next);
+    g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &before), ==, 0);
+    none = before;
+    none.rlim_cur = (rlim_t)next + 1; /* for the directory */
+    g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &none), ==, 0);
+    g_assert_false(state_restore(state, &user_agent, &restored, &error));
+    g_assert_error(error, G_FILE_ERROR, G_FILE_ERROR_MFILE);
+    g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &before), ==, 0);
+    restored_clear(&restored);
+    state_free(state);
+    user_agent_fini(&user_agent);
+}
+
 int
 main(int argc, char **argv)
 {
     const guint every = g_getenv("WEBLOCKS_TEST_ALL") != NULL ? 1 : 20;
+    const LockCell *page;
     guint n_stops = 0, n_pairs = 0, n_of_restart = 0;
 
     progress =
@@ -423,8 +456,6 @@ main(int argc, char **argv)
     printf("ok 1 - killed at each of %u places\n", n_stops);
     for (guint n = 1; n <= n_stops; n++)
         for (guint m = 1;; m++) {
-            const LockCell *page;
-
             if ((n * 31 + m * 17) % every != 0 && m <= n_of_restart)
                 continue;
             begin();
@@ -436,7 +467,14 @@ main(int argc, char **argv)
             check(n, m, page);
             n_pairs++;
         }
-    printf("ok 2 - and at %u pairs of places, the second while it restores\n1..2\n", n_pairs);
+    printf("ok 2 - and at %u pairs of places, the second while it restores\n", n_pairs);
+    begin();
+    g_assert_true(kill_at(60, TRUE));
+    page = map_page();
+    g_assert_nonnull(page);
+    check_shortage();
+    check(60, 0, page);
+    printf("ok 3 - nothing is restored while a page can't be closed\n1..3\n");
     begin();
     world_remove_directory(directory);
     g_free(directory);
