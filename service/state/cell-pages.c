@@ -176,6 +176,7 @@ static gboolean
 take_page(ClosedPages *self, int directory_fd, const char *name)
 {
     ClosedPage *page = NULL;
+    gboolean is_fine = TRUE;
     guint64 id;
     int fd;
 
@@ -188,13 +189,13 @@ take_page(ClosedPages *self, int directory_fd, const char *name)
     if (page != NULL)
         g_hash_table_add(self->by_id, &page->id);
     else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
-        return FALSE;
+        is_fine = FALSE;
     else
         g_message("a file in %s is no page of cells; its locks, if any, are taken for held",
                   self->path);
     if (fd >= 0)
-        close(fd);
-    return TRUE;
+        close(fd); /* which leaves errno as it is */
+    return is_fine;
 }
 
 static void

@@ -249,15 +249,15 @@ steps_run(void)
 void
 steps_fail(const char *format, ...)
 {
+    g_autofree char *text = NULL;
     va_list arguments;
 
+    va_start(arguments, format);
+    text = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
     for (guint i = 0; i <= n_taken && names[i] != NULL; i++)
         printf("# %3u %c %s\n", i, whose[i], names[i]);
-    printf("# ");
-    va_start(arguments, format);
-    vprintf(format, arguments);
-    va_end(arguments);
-    printf("\n");
+    printf("# %s\n", text);
     fflush(stdout);
     search->has_failed = search->is_over = TRUE;
     _exit(EXIT_FAILURE);

@@ -681,7 +681,7 @@ connect_again(ClientWorld *c)
 {
     guint64 token;
     gboolean is_held;
-    Message live;
+    Message live = {0};
 
     do {
         c->is_cut = FALSE;
