@@ -645,7 +645,7 @@ send_call(ClientWorld *c, const Call *call)
                 call->kind == CALL_REQUEST   ? "sends REQUEST"
                 : call->kind == CALL_RELEASE ? "sends RELEASE"
                                              : "sends");
-    if (c->is_cut && call->kind != CALL_OPEN) {
+    while (c->is_cut && call->kind != CALL_OPEN) {
         connect_again(c);
         step_before(STEP_QUEUE + c->index, TRUE, "sends again");
     }
