@@ -62,8 +62,7 @@ struct _WebLocksHandle {
 G_DEFINE_FINAL_TYPE(WebLocksHandle, web_locks_handle, G_TYPE_OBJECT)
 
 enum {
-    PROP_OPTIONS = 1,
-    PROP_TOKEN,
+    PROP_TOKEN = 1,
     PROP_HELD,
     N_PROPS,
 };
@@ -98,11 +97,17 @@ static guint signals[N_SIGNALS];
 WebLocksHandle *
 web_locks_manager_prepare(WebLocksManager *self, const char *name, WebLocksOptions *options)
 {
+    WebLocksHandle *handle;
+
     g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
     g_return_val_if_fail(name != NULL, NULL);
     g_return_val_if_fail(options == NULL || WEB_LOCKS_IS_OPTIONS(options), NULL);
-    return g_object_new(WEB_LOCKS_TYPE_HANDLE, "manager", self, "name", name, "options", options,
-                        NULL);
+    handle = g_object_new(WEB_LOCKS_TYPE_HANDLE, "manager", self, "name", name, NULL);
+    if (options != NULL) {
+        request_options_clear(&handle->options);
+        request_options_init(&handle->options, options);
+    }
+    return handle;
 }
 
 /**
@@ -192,24 +197,6 @@ web_locks_handle_try_enter(WebLocksHandle *self)
 {
     g_return_val_if_fail(WEB_LOCKS_IS_HANDLE(self), FALSE);
     return enter_cell(self, g_thread_self());
-}
-
-/**
- * web_locks_handle_try_leave:
- * @self: a handle
- *
- * Leaves if the lock can be parked, so that this takes no message: that proves, too, that it was
- * held until now. If this returns %FALSE nothing has changed, and web_locks_handle_leave() has to
- * be called, before which web_locks_handle_get_error() tells whether the lock was lost.
- *
- * Returns: whether the lock was held and is parked now
- * Since: 0.1
- */
-gboolean
-web_locks_handle_try_leave(WebLocksHandle *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_HANDLE(self), FALSE);
-    return leave_cell(self);
 }
 
 /* ---- by a request */
@@ -663,17 +650,6 @@ web_locks_handle_get_property(GObject *object, guint id, GValue *value, GParamSp
 }
 
 static void
-web_locks_handle_set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
-{
-    WebLocksHandle *self = WEB_LOCKS_HANDLE(object);
-
-    if (id == PROP_OPTIONS)
-        request_options_init(&self->options, g_value_get_object(value));
-    else
-        property_set(object, id, value, pspec);
-}
-
-static void
 web_locks_handle_constructed(GObject *object)
 {
     WebLocksHandle *self = WEB_LOCKS_HANDLE(object);
@@ -691,11 +667,12 @@ static void
 web_locks_handle_dispose(GObject *object)
 {
     WebLocksHandle *self = WEB_LOCKS_HANDLE(object);
-    g_autoptr(WebLocksLock) lock = NULL;
+    WebLocksLock *lock;
 
     session_enter(self->session);
     lock = steal_lock(self);
     session_leave(self->session);
+    g_clear_object(&lock);
     G_OBJECT_CLASS(web_locks_handle_parent_class)->dispose(object);
 }
 
@@ -726,7 +703,7 @@ web_locks_handle_class_init(WebLocksHandleClass *class)
         G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS;
 
     object_class->get_property = web_locks_handle_get_property;
-    object_class->set_property = web_locks_handle_set_property;
+    object_class->set_property = property_set;
     object_class->constructed = web_locks_handle_constructed;
     object_class->dispose = web_locks_handle_dispose;
     object_class->finalize = web_locks_handle_finalize;
@@ -748,16 +725,6 @@ web_locks_handle_class_init(WebLocksHandleClass *class)
      * Since: 0.1
      */
     PROPERTY_INSTALL(WebLocksHandle, name, string, "name", NULL, construct_flags);
-    /**
-     * WebLocksHandle:options:
-     *
-     * The options of each request, see web_locks_manager_prepare().
-     *
-     * Since: 0.1
-     */
-    properties[PROP_OPTIONS] =
-        g_param_spec_object("options", NULL, NULL, WEB_LOCKS_TYPE_OPTIONS,
-                            G_PARAM_WRITABLE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
     /**
      * WebLocksHandle:token:
      *
@@ -796,4 +763,5 @@ web_locks_handle_class_init(WebLocksHandleClass *class)
 static void
 web_locks_handle_init(WebLocksHandle *self)
 {
+    request_options_init(&self->options, NULL);
 }

@@ -36,7 +36,6 @@ void web_locks_handle_leave(WebLocksHandle *self);
 void
 web_locks_handle_exit(WebLocksHandle *self, GCallback raised, gpointer user_data, GError **error);
 gboolean web_locks_handle_try_enter(WebLocksHandle *self);
-gboolean web_locks_handle_try_leave(WebLocksHandle *self);
 WebLocksRequest *web_locks_handle_request(WebLocksHandle *self, GCancellable *cancellable);
 gboolean web_locks_handle_take(WebLocksHandle *self, WebLocksRequest *request, GError **error);
 
