@@ -47,6 +47,7 @@
 #define PF_EXITING    0x4u
 #define RETRIES_MAX   20000
 #define GRACE_NS      1000000000
+#define STAY_NS       300000000
 /* So many that freeing them takes longer than a message to the service and back. */
 #define N_DESCRIPTORS 15000
 
@@ -211,8 +212,9 @@ be_inside(const Client *self, guint index, guint64 token)
     name->pid = getpid();
     if (g_rand_int_range(self->random, 0, 64) == 0)
         sched_yield();
+    /* Long enough for a grant to another process to arrive. */
     if (g_rand_int_range(self->random, 0, 2000) == 0)
-        g_usleep(500);
+        g_usleep(4000);
     flock(self->fds[index], LOCK_UN);
 }
 
@@ -243,6 +245,26 @@ enter_and_leave(const Client *self)
         if (is_in_cell)
             count(&shared->pairs_in_cells);
     }
+}
+
+/* Takes a lock without any message for as long as that is possible, as a program does that calls
+ * nothing else of the library: also while no service runs, and when the next one does. */
+static void
+stay(const Client *self)
+{
+    const guint index = (guint)g_rand_int_range(self->random, 0, N_SHARED);
+    const guint64 end_ns = now_ns() + STAY_NS;
+    WebLocksHandle *handle = self->handles[index];
+
+    if (!web_locks_handle_enter_sync(handle, NULL, NULL))
+        return;
+    do {
+        be_inside(self, index, web_locks_handle_get_token(handle));
+        web_locks_handle_leave(handle);
+        count(&shared->pairs);
+        count(&shared->pairs_in_cells);
+        sched_yield();
+    } while (now_ns() < end_ns && web_locks_handle_try_enter(handle));
 }
 
 static void
@@ -342,6 +364,8 @@ work(gpointer data)
             look(self);
         else if (what < 44)
             watch(self);
+        else if (what < 500)
+            stay(self);
         else
             enter_and_leave(self);
     }
