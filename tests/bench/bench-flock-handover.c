@@ -189,10 +189,17 @@ release_flock(gpointer data)
 int
 main(int argc, char **argv)
 {
-    static const Handover handle = {begin_handle, settle_handle, queue_handle, acquire_handle,
-                                    release_handle};
-    static const Handover lock = {begin_lock, NULL, queue_lock, acquire_lock, release_lock};
-    static const Handover by_flock = {begin_flock, NULL, queue_flock, acquire_flock, release_flock};
+    static const Handover handle = {.begin = begin_handle,
+                                    .settle = settle_handle,
+                                    .queue = queue_handle,
+                                    .acquire = acquire_handle,
+                                    .release = release_handle};
+    static const Handover lock = {
+        .begin = begin_lock, .queue = queue_lock, .acquire = acquire_lock, .release = release_lock};
+    static const Handover by_flock = {.begin = begin_flock,
+                                      .queue = queue_flock,
+                                      .acquire = acquire_flock,
+                                      .release = release_flock};
     const Handover *handover;
 
     bench_check_usage(argc == 5, "ADDRESS FILE handle|lock|flock COUNT");

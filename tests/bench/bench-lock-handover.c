@@ -85,7 +85,8 @@ release_lock(gpointer data)
 int
 main(int argc, char **argv)
 {
-    static const Handover handover = {begin, NULL, queue, acquire, release_lock};
+    static const Handover handover = {
+        .begin = begin, .queue = queue, .acquire = acquire, .release = release_lock};
 
     bench_check_usage(argc == 3, "ADDRESS COUNT");
     handover_run(&handover, argv[1], bench_number(argv[2]));
