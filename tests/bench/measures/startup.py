@@ -87,5 +87,5 @@ def measure(settings, table):
                          first_way(settings, scene)]
             activated = stack.enter_context(Scene(settings, 'dbus-daemon', activated=True))
             ways.append(steady_of(ACTIVATED, settings, 'first', activated.address, 'activated',
-                                  settings.count(30, 3)))
+                                  settings.count(30, 10)))
             measure_in_turns(settings, table, which, ways, settings.repetitions)
