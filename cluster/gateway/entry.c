@@ -18,9 +18,9 @@ struct Entry {
     guint32 uid;
     char *name;
     guint64 handle;
-    guint32 number;     /* of the last demand */
-    guint generation;   /* of the session; operations of earlier ones have no result any more */
-    gboolean has_ended; /* GONE was sent */
+    guint32 number;   /* of the last demand */
+    guint generation; /* of the session; operations of earlier ones have no result any more */
+    gint64 ended_us;  /* when GONE was sent; 0: it was not */
     guint tick_source;
     gboolean has_unknown; /* the name has, and that was logged */
     gint64 since_us;      /* when the turn was requested, or the claim in its way was gone; or 0 */
@@ -99,10 +99,19 @@ entry_get_handle(const Entry *entry)
     return entry->handle;
 }
 
-gboolean
-entry_has_ended(const Entry *entry)
+guint64
+entry_forget_handle(Entry *entry)
 {
-    return entry->has_ended;
+    guint64 handle = entry->handle;
+
+    entry->handle = 0;
+    return handle;
+}
+
+gint64
+entry_get_ended_us(const Entry *entry)
+{
+    return entry->ended_us;
 }
 
 gboolean
@@ -478,7 +487,7 @@ send_message(Entry *entry, const ClaimAction *action)
     ServiceSocket *service = entry->context->service;
 
     if (action->message == CLAIM_GONE)
-        entry->has_ended = TRUE;
+        entry->ended_us = g_get_monotonic_time();
     if (entry->handle == 0)
         return;
     switch (action->message) {
@@ -566,7 +575,7 @@ entry_set_demand(Entry *entry, const ClusterDemand *message)
         demand.want = PERMIT_EXCLUSIVE;
     entry->handle = message->handle;
     entry->number = message->number;
-    entry->has_ended = FALSE;
+    entry->ended_us = 0;
     claim_set_demand(entry->claim, &demand, g_get_monotonic_time());
     run(entry);
 }

@@ -49,11 +49,14 @@ void entry_close(Entry *entry);
 
 const char *entry_get_path(const Entry *entry);
 
-/* The lock service's number for it; 0: the lock service has not named it in this connection. */
+/* The lock service's number for it; 0: the lock service has not named it in this connection, or
+ * not since entry_forget_handle(), which returns it. */
 guint64 entry_get_handle(const Entry *entry);
+guint64 entry_forget_handle(Entry *entry);
 
-/* Whether it can be closed: the lock service has been notified, if it has a handle. */
-gboolean entry_has_ended(const Entry *entry);
+/* Since when it could be closed (g_get_monotonic_time()): there is no demand, and no node of this
+ * host; 0: it can't. */
+gint64 entry_get_ended_us(const Entry *entry);
 gboolean entry_has_node(const Entry *entry);
 gboolean entry_uses_node(const Entry *entry, const ClaimName *name);
 gboolean entry_is_settled(const Entry *entry);

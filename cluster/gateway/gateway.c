@@ -6,9 +6,18 @@
 #include "entry.h"
 #include "remote.h"
 #include "status.h"
-#include "unused.h"
 
 #define TURN_DEFAULT_SECS 10
+
+/* An entry that is needed again within this time is still there, and so is the node of its name,
+ * which is then deleted, unless it has claims of other hosts: ZooKeeper deletes it by itself, too,
+ * but only 10,000 a minute, and a host can use more names than that. While there are very many,
+ * further ones are left to ZooKeeper. */
+#define KEPT_US   (G_GINT64_CONSTANT(3) * G_USEC_PER_SEC)
+#define ENDED_MAX 10000
+
+/* In a second, so that operations of locks don't wait for them. */
+#define DELETIONS_MAX 1000
 
 struct Gateway {
     const GatewayOptions *options;
@@ -16,7 +25,8 @@ struct Gateway {
     ServiceSocket *service;
     EntryContext context;
     GHashTable *entries;   /* path -> Entry; owned */
-    Unused *unused;        /* paths of earlier entries */
+    GHashTable *ended;     /* set of those that have ended */
+    guint ended_source;    /* 0: there are none */
     GHashTable *handles;   /* guint64 -> Entry */
     GHashTable *unsettled; /* set of entries of which it is not known whether they give permits */
     gboolean is_ready;     /* the lock service has sent all its demands */
@@ -43,7 +53,6 @@ get_entry(Gateway *gateway, const char *bucket, guint32 uid, const char *name)
 
     if (entry != NULL)
         return entry;
-    unused_remove(gateway->unused, path);
     entry = entry_new(&gateway->context, path, bucket, uid, name, get_turn_us(gateway, bucket));
     g_hash_table_insert(gateway->entries, (gpointer)entry_get_path(entry), entry);
     if (session_get_engine(gateway->session) != NULL)
@@ -65,16 +74,60 @@ copy_entries(const Gateway *gateway)
     return entries;
 }
 
+/* A name with claims stays, and what has failed is left to ZooKeeper. */
+static void
+on_deleted(G_GNUC_UNUSED const EngineAnswer *answer, G_GNUC_UNUSED gpointer data)
+{
+}
+
 static void
 drop_entry(Gateway *gateway, Entry *entry)
 {
-    guint64 handle = entry_get_handle(entry);
+    g_hash_table_remove(gateway->unsettled, entry);
+    g_hash_table_remove(gateway->entries, entry_get_path(entry));
+}
+
+static gboolean
+on_ended_tick(gpointer data)
+{
+    Gateway *gateway = data;
+    Engine *engine = session_get_engine(gateway->session);
+    gint64 until_us = g_get_monotonic_time() - KEPT_US;
+    GHashTableIter iter;
+    gpointer entry;
+    guint n_deleted = 0;
+
+    g_hash_table_iter_init(&iter, gateway->ended);
+    while (n_deleted < DELETIONS_MAX && g_hash_table_iter_next(&iter, &entry, NULL)) {
+        if (entry_get_ended_us(entry) > until_us)
+            continue;
+        if (engine != NULL)
+            engine_delete_name(engine, entry_get_path(entry), on_deleted, NULL);
+        g_hash_table_iter_remove(&iter);
+        drop_entry(gateway, entry);
+        n_deleted++;
+    }
+    if (g_hash_table_size(gateway->ended) > 0)
+        return G_SOURCE_CONTINUE;
+    gateway->ended_source = 0;
+    return G_SOURCE_REMOVE;
+}
+
+static void
+keep_ended(Gateway *gateway, Entry *entry)
+{
+    guint64 handle = entry_forget_handle(entry);
 
     if (handle != 0)
         g_hash_table_remove(gateway->handles, &handle);
-    g_hash_table_remove(gateway->unsettled, entry);
-    unused_add(gateway->unused, entry_get_path(entry));
-    g_hash_table_remove(gateway->entries, entry_get_path(entry));
+    if (g_hash_table_size(gateway->ended) >= ENDED_MAX &&
+        !g_hash_table_contains(gateway->ended, entry)) {
+        drop_entry(gateway, entry);
+        return;
+    }
+    g_hash_table_add(gateway->ended, entry);
+    if (gateway->ended_source == 0)
+        gateway->ended_source = g_timeout_add_seconds(1, on_ended_tick, gateway);
 }
 
 /* Whether a claim is of this session, and nothing needs it: each name of which something is held
@@ -89,8 +142,6 @@ is_left(const char *name_path, const char *node, gpointer data)
     if (session_get_engine(gateway->session) == NULL || !claim_name_parse(node, &name) ||
         name.session != session_get_id(gateway->session))
         return FALSE;
-    if (entry == NULL)
-        unused_add(gateway->unused, name_path);
     return entry == NULL || !entry_uses_node(entry, &name);
 }
 
@@ -146,8 +197,10 @@ on_entry_changed(Entry *entry, gpointer data)
         g_hash_table_remove(gateway->unsettled, entry);
     else
         g_hash_table_add(gateway->unsettled, entry);
-    if (entry_has_ended(entry))
-        drop_entry(gateway, entry);
+    if (entry_get_ended_us(entry) != 0)
+        keep_ended(gateway, entry);
+    else
+        g_hash_table_remove(gateway->ended, entry);
     send_synced(gateway);
 }
 
@@ -344,6 +397,7 @@ gateway_new(const GatewayOptions *options, GError **error)
         g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)entry_close);
     gateway->handles = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
     gateway->unsettled = g_hash_table_new(NULL, NULL);
+    gateway->ended = g_hash_table_new(NULL, NULL);
     gateway->service = service_socket_new(options->socket_path, options->service_uid,
                                           &service_functions, gateway, error);
     if (gateway->service == NULL)
@@ -351,7 +405,6 @@ gateway_new(const GatewayOptions *options, GError **error)
     gateway->session =
         session_new(options->config, options->credential, options->host, options->state_directory,
                     options->seen, &session_functions, gateway);
-    gateway->unused = unused_new(gateway->session);
     gateway->context = (EntryContext){
         .session = gateway->session,
         .service = gateway->service,
@@ -370,10 +423,11 @@ gateway_free(Gateway *gateway)
         session_leave(gateway->session, gateway->entries);
         session_free(gateway->session); /* which answers what is in progress */
     }
+    g_clear_handle_id(&gateway->ended_source, g_source_remove);
+    g_hash_table_unref(gateway->ended);
     g_hash_table_unref(gateway->unsettled);
     g_hash_table_unref(gateway->handles);
     g_hash_table_unref(gateway->entries);
-    g_clear_pointer(&gateway->unused, unused_free);
     g_clear_pointer(&gateway->service, service_socket_free);
     g_free(gateway->context.host);
     g_free(gateway);

@@ -10,7 +10,7 @@ from rawbus import RawClient
 from sockets import SocketClient
 
 # How long the servers of a busy machine may take to make the names.
-PATIENCE = 300
+PATIENCE = 600
 # When a lease was certainly renewed.
 RENEWED = 5
 
