@@ -21,11 +21,13 @@ from buses import FACTOR, PATIENCE, RUNTIME_PARENT, end, pause, spawn
 # Debian's; the manifest of the second names the others that it needs. The first is for the log.
 JARS = '/usr/share/java/slf4j-simple.jar:/usr/share/java/zookeeper.jar'
 # Starts fast and stays small; the log's space is not reserved in blocks of 64 MB.
-JAVA = ['java', '-Xmx96m', '-Xss512k', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xshare:auto',
+JAVA = ['java', '-Xss512k', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xshare:auto',
         '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn',
         '-Dorg.slf4j.simpleLogger.log.org.apache.zookeeper.server.NIOServerCnxn=error',
         '-Dzookeeper.preAllocSize=64',
         '-Dzookeeper.forceSync=no', '-cp', JARS]
+# Enough for some 20,000 names.
+HEAP_MB = 96
 STANDALONE = 'org.apache.zookeeper.server.ZooKeeperServerMain'
 QUORUM = 'org.apache.zookeeper.server.quorum.QuorumPeerMain'
 # Sessions are checked for expiry once in a tick. A follower that is cut off from its leader
@@ -228,11 +230,12 @@ class Network:
 class Server:
     """One server. It can be killed, paused and started again, with its data."""
 
-    def __init__(self, number, place, directory, port):
+    def __init__(self, number, place, directory, port, heap_mb):
         self.number = number
         self.place = place
         self.directory = directory
         self.port = port
+        self.heap_mb = heap_mb
         self.config = os.path.join(directory, 'zoo.cfg')
         self.process = None
 
@@ -254,7 +257,7 @@ class Server:
         with open(self.config, encoding='ascii') as file:
             main = QUORUM if 'server.1=' in file.read() else STANDALONE
         with open(os.path.join(self.directory, 'log'), 'ab') as log:
-            self.process = spawn(self.place.command([*JAVA, main, self.config]),
+            self.process = spawn(self.place.command([*JAVA, f'-Xmx{self.heap_mb}m', main, self.config]),
                                  stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def pause(self):
@@ -326,7 +329,7 @@ def ask(address, port, command=b'srvr'):
 class Ensemble:
     """One server, or several that elect a leader: on places of a network, or all on loopback."""
 
-    def __init__(self, size=1, network=None, sync_ticks=SYNC_TICKS, tick_ms=TICK_MS):
+    def __init__(self, size=1, network=None, sync_ticks=SYNC_TICKS, tick_ms=TICK_MS, heap_mb=HEAP_MB):
         parent = RUNTIME_PARENT if os.access(RUNTIME_PARENT, os.W_OK) else None
         self.directory = tempfile.mkdtemp(prefix='weblocks-zookeeper-', dir=parent)
         # The ports of each server: for clients, for followers, for elections.
@@ -337,7 +340,7 @@ class Ensemble:
             place = Place() if network is None else network.add()
             port, following, electing = ports[3 * i:3 * i + 3]
             self.servers.append(Server(i + 1, place, os.path.join(self.directory, str(i + 1)),
-                                       port))
+                                       port, heap_mb))
             lines += f'server.{i + 1}={place.address}:{following}:{electing}\n'
         for server in self.servers:
             server.write_config(lines if size > 1 else '', sync_ticks, tick_ms)

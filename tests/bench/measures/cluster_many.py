@@ -14,13 +14,14 @@ from buses import NOBODY, can_be_others
 from clusterhosts import BUCKET, Host
 from clusternames import Names
 from clustersharers import Sharers
-from ensemble import Ensemble, Place, SlowPlace, why_no_servers
+from ensemble import HEAP_MB, Ensemble, Place, SlowPlace, why_no_servers
 from figures import Table
 from harness import wait_for
 from stage import Way, measure_in_turns
 
 # One user may have 16,384 requests.
 MANY = 60
+MANY_HEAP_MB = 512
 MANY_LIMITS = ('--limit=requestsPerUid=131072', '--limit=requestsTotal=131072')
 SLOW_SECS = 9
 FLOOD_SECS = 20
@@ -103,7 +104,7 @@ def ways_of(settings):
         (('share-s', 'share-writes'), measure_share, at_once),
         (('return', 'idle'), measure_return, one_leaves, settings.count(20, 2), settings.count(15, 1)),
         (('gateway-lost', 'gateway-s'), measure_restart, 'gateway', *names(settings)),
-        (('many-lost', 'many-s'), measure_restart, 'gateway', *many_names(settings), MANY_LIMITS),
+        (('many-lost', 'many-s'), measure_restart, 'gateway', *many_names(settings), MANY_LIMITS, MANY_HEAP_MB),
         (('service-lost', 'service-s'), measure_restart, 'service', *names(settings)),
     )
     for keys, measure_them, *arguments in several:
@@ -144,8 +145,8 @@ def measure_return(n_hosts, rounds, idle_secs):
 # ---- one host
 
 @contextlib.contextmanager
-def one_host(place=None, limits=()):
-    with Ensemble() as ensemble:
+def one_host(place=None, limits=(), heap_mb=HEAP_MB):
+    with Ensemble(heap_mb=heap_mb) as ensemble:
         host = Host('host', place or Place(), ensemble.addresses, service_options=limits)
         try:
             yield host.start()
@@ -159,8 +160,8 @@ def hold(client, name):
         client.wait_granted(id_)
 
 
-def measure_restart(which, n_clients, n_names, limits=()):
-    with one_host(limits=limits) as host:
+def measure_restart(which, n_clients, n_names, limits=(), heap_mb=HEAP_MB):
+    with one_host(limits=limits, heap_mb=heap_mb) as host:
         held = Names(host, 'name', n_clients, n_names)
         held.wait_held()
         begin = time.monotonic()
