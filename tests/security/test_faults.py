@@ -48,21 +48,21 @@ FAULTS = [
     ('break-unchecked', 'bus/test_break.py', 'Paths.test_a_user_observes_own_applications_only'),
     ('observable-unfiltered', 'bus/test_break.py', 'Paths.test_a_user_observes_own_applications_only'),
     # Private sessions are shown by their names, or joined by their public names.
-    ('session-in-buckets', 'bus/test_isolation.py', 'Sessions', 'Sessions.test_names_reach_members_only'),
-    ('session-listed', 'bus/test_isolation.py', 'Sessions', 'Sessions.test_names_reach_members_only'),
-    ('session-watched', 'bus/test_isolation.py', 'Sessions', 'Sessions.test_names_reach_members_only'),
-    ('session-joined', 'bus/test_isolation.py', 'Sessions', 'Sessions.test_names_reach_members_only'),
+    ('session-in-buckets', 'bus/test_isolation.py', 'Sessions.test_names_reach_members_only'),
+    ('session-listed', 'bus/test_isolation.py', 'Sessions.test_names_reach_members_only'),
+    ('session-watched', 'bus/test_isolation.py', 'Sessions.test_names_reach_members_only'),
+    ('session-joined', 'bus/test_isolation.py', 'Sessions.test_names_reach_members_only'),
     # Waiting is sent to clients that do not watch, or is dropped without being counted.
     ('waiting-unwatched', 'bus/test_signals.py', 'Owners.test_timeout', 'does not watch'),
     ('waiting-not-missed', 'bus/test_break.py', 'WatchAll.test_missed'),
     # Holders that don't read are sent each change of who waits for their locks.
-    ('wanted-unread', 'bus/test_wanted.py', 'Floods', 'Floods.test_a_socket_that_is_not_read'),
-    ('wanted-unacknowledged', 'bus/test_wanted.py', 'Floods', 'Floods.test_a_stopped_process'),
+    ('wanted-unread', 'bus/test_wanted.py', 'Floods.test_a_socket_that_is_not_read'),
+    ('wanted-unacknowledged', 'bus/test_wanted.py', 'Floods.test_a_stopped_process'),
     # A downgrade is not stored, or its signal is sent to the client itself.
     ('downgrade-not-persisted', 'bus/test_state.py', 'Kept.test_counting_locks_and_downgrades_go_on'),
     ('downgraded-unwatched', 'bus/test_signals.py', 'Watchers.test_downgraded', 'does not watch'),
     # The service exits when idle with unread calls.
-    ('exit-without-drain', 'bus/test_lifecycle.py', 'IdleExitRace', 'IdleExitRace.test_no_call_is_lost'),
+    ('exit-without-drain', 'bus/test_lifecycle.py', 'IdleExitRace.test_no_call_is_lost'),
     # A request is granted after its time-out, before the timer is dispatched.
     ('expiry-by-timer', 'bus/test_signals.py', 'Owners.test_a_release_after_the_timeout_grants_nothing'),
     # A lock with a cell: its client goes on entering it, others see it wrongly, or wait for nothing.
