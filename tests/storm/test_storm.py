@@ -13,10 +13,10 @@ from ensemble import DOCUMENTED_TICK_MS
 from smallfs import has_own_mounts, take_own_mounts
 import history
 
-SECONDS = full_size(3, 60)
+SECONDS = full_size(2, 60, with_all=3)
 # The minimum numbers of events, on a busy machine too.
-LONGER_SECONDS = full_size(4, 60)
-CLUSTER_SECONDS = full_size(6, 120)
+LONGER_SECONDS = full_size(3, 60, with_all=6)
+CLUSTER_SECONDS = full_size(5, 120, with_all=6)
 TICKS_SECONDS = full_size(90, 1200)
 
 
