@@ -4,6 +4,7 @@
 /* Agents: creation, properties, closing. */
 
 #include "tests/client/fixture.h"
+#include "tests/lib/case.h"
 
 static gboolean
 is_null(gpointer data)
@@ -13,8 +14,7 @@ is_null(gpointer data)
 
 /* ---- default agents */
 
-static void
-test_default(void)
+TEST("/agent/default-by-bus-and-context", test_default)
 {
     g_autoptr(WebLocksAgent) session = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     g_autoptr(WebLocksAgent) again = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
@@ -32,8 +32,7 @@ test_default(void)
     g_assert_null(web_locks_agent_get_client_id(session));
 }
 
-static void
-test_default_freed(void)
+TEST("/agent/default-is-freed", test_default_freed)
 {
     WebLocksAgent *agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     g_autoptr(GError) error = NULL;
@@ -46,8 +45,7 @@ test_default_freed(void)
 }
 
 /* Nobody can close it under the other parts of the program. */
-static void
-test_default_stays_open(void)
+TEST("/agent/default-can-not-be-closed", test_default_stays_open)
 {
     g_autoptr(WebLocksAgent) agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     g_autoptr(WebLocksManager) manager = test_manager_of(agent);
@@ -61,8 +59,7 @@ test_default_stays_open(void)
     assert_state(manager, "a | ");
 }
 
-static void
-test_bucket_names(void)
+TEST("/agent/names-of-buckets", test_bucket_names)
 {
     g_autoptr(WebLocksAgent) agent = test_agent_new();
     g_autofree char *longest = g_strnfill(255, 'b'), *too_long = g_strnfill(256, 'b');
@@ -87,8 +84,7 @@ test_bucket_names(void)
 }
 
 /* The default bucket is that of the application; in other programs it is the same for all. */
-static void
-test_default_bucket(void)
+TEST("/agent/default-bucket", test_default_bucket)
 {
     g_autoptr(WebLocksManager) before = web_locks_manager_new(NULL, NULL);
     g_autoptr(GApplication) application =
@@ -109,8 +105,7 @@ test_default_bucket(void)
 }
 
 /* The name of the bucket is checked by each operation. */
-static void
-test_bad_bucket(void)
+TEST("/agent/bad-bucket", test_bad_bucket)
 {
     g_autoptr(WebLocksAgent) agent = test_agent_new();
     g_autoptr(WebLocksManager) bad = web_locks_manager_new(agent, "");
@@ -143,8 +138,7 @@ count_notify(GObject *object, GParamSpec *pspec, gpointer n_notifies)
     ++*(guint *)n_notifies;
 }
 
-static void
-test_notify(void)
+TEST("/agent/notify", test_notify)
 {
     g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_SESSION, NULL);
     g_autofree char *client_id = NULL;
@@ -188,8 +182,7 @@ is_not_running(gpointer agent)
 }
 
 /* Whether the service is there, also while the agent has nothing to do with it. */
-static void
-test_service_running(void)
+TEST("/agent/service-running", test_service_running)
 {
     g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_SESSION, NULL);
     g_autoptr(GError) error = NULL;
@@ -221,8 +214,7 @@ test_service_running(void)
     test_wait(test_is_set, &n_notifies);
 }
 
-static void
-test_connect_cancelled(void)
+TEST("/agent/connect-cancelled", test_connect_cancelled)
 {
     g_autoptr(WebLocksAgent) agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     g_autoptr(GCancellable) before = g_cancellable_new(), during = g_cancellable_new();
@@ -246,8 +238,7 @@ test_connect_cancelled(void)
 
 /* ---- closing */
 
-static void
-test_close(void)
+TEST("/agent/close", test_close)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), manager = test_manager_new();
     WebLocksAgent *agent = web_locks_manager_get_agent(manager);
@@ -278,8 +269,7 @@ test_close(void)
     g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
 }
 
-static void
-test_close_unused(void)
+TEST("/agent/close-unused", test_close_unused)
 {
     g_autoptr(GMainContext) context = g_main_context_new();
     g_autoptr(WebLocksAgent) agent = NULL;
@@ -296,8 +286,7 @@ test_close_unused(void)
 }
 
 /* Only locks and pending calls keep an agent alive. */
-static void
-test_dropped_while_waiting(void)
+TEST("/agent/dropped-while-waiting", test_dropped_while_waiting)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new();
     g_autoptr(WebLocksLock) held = test_lock(holder, "a"), lock = NULL;
@@ -322,8 +311,7 @@ is_empty(gpointer list)
 }
 
 /* A separate bus, which is terminated. */
-static void
-test_bus_terminates(void)
+TEST("/agent/bus-terminates", test_bus_terminates)
 {
     PrivateBus *bus = private_bus_new();
     const char *const limits[] = {NULL};
@@ -361,22 +349,4 @@ test_bus_terminates(void)
     test_wait(is_empty, web_locks_monitor_get_held(monitor));
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/agent/default-by-bus-and-context", test_default);
-    g_test_add_func("/agent/default-is-freed", test_default_freed);
-    g_test_add_func("/agent/default-can-not-be-closed", test_default_stays_open);
-    g_test_add_func("/agent/default-bucket", test_default_bucket);
-    g_test_add_func("/agent/names-of-buckets", test_bucket_names);
-    g_test_add_func("/agent/bad-bucket", test_bad_bucket);
-    g_test_add_func("/agent/notify", test_notify);
-    g_test_add_func("/agent/service-running", test_service_running);
-    g_test_add_func("/agent/connect-cancelled", test_connect_cancelled);
-    g_test_add_func("/agent/close", test_close);
-    g_test_add_func("/agent/close-unused", test_close_unused);
-    g_test_add_func("/agent/dropped-while-waiting", test_dropped_while_waiting);
-    g_test_add_func("/agent/bus-terminates", test_bus_terminates);
-    return test_run(NULL);
-}
+TEST_MAIN(test_run(NULL))

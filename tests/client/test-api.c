@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "tests/client/fixture.h"
+#include "tests/lib/case.h"
 
-static void
-test_types(void)
+TEST("/api/types", test_types)
 {
     const GType types[] = {
         web_locks_agent_get_type(),     web_locks_lock_get_type(),    web_locks_manager_get_type(),
@@ -38,8 +38,7 @@ test_types(void)
     g_type_class_unref(modes);
 }
 
-static void
-test_version(void)
+TEST("/api/version", test_version)
 {
     g_assert_true(WEB_LOCKS_CHECK_VERSION(WEB_LOCKS_MAJOR_VERSION, WEB_LOCKS_MINOR_VERSION, 0));
     g_assert_false(WEB_LOCKS_CHECK_VERSION(WEB_LOCKS_MAJOR_VERSION, WEB_LOCKS_MINOR_VERSION,
@@ -61,8 +60,7 @@ count_notify(GObject *object, GParamSpec *pspec, gpointer n_notifies)
     ++*(guint *)n_notifies;
 }
 
-static void
-test_options(void)
+TEST("/api/options", test_options)
 {
     g_autoptr(WebLocksOptions) options = web_locks_options_new();
     guint n_notifies = 0;
@@ -94,8 +92,7 @@ test_options(void)
 }
 
 /* In the client's own bucket; other buckets are in the tests of the service. */
-static void
-test_break(void)
+TEST("/api/break", test_break)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), second = NULL;
@@ -137,8 +134,7 @@ is_empty(gpointer list)
 }
 
 /* Beside a monitor of one bucket of the same agent: the service sends each signal once. */
-static void
-test_monitors_of_all(void)
+TEST("/api/monitors-of-all-buckets", test_monitors_of_all)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     WebLocksAgent *agent = web_locks_manager_get_agent(manager);
@@ -222,8 +218,7 @@ name_for_path(const char *path)
     return name_for_file(file);
 }
 
-static void
-test_opening_cancelled(void)
+TEST("/api/opening-cancelled", test_opening_cancelled)
 {
     g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, "unix:path=/nonexistent");
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
@@ -239,8 +234,7 @@ test_opening_cancelled(void)
     g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
 }
 
-static void
-test_document_names(void)
+TEST("/api/document-names", test_document_names)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *made = g_dir_make_tmp("weblocks-documents-XXXXXX", &error);
@@ -270,8 +264,7 @@ test_document_names(void)
 
 /* ---- buckets of groups */
 
-static void
-test_groups(void)
+TEST("/api/groups", test_groups)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *of_root = web_locks_bucket_for_group("root", &error);
@@ -289,17 +282,4 @@ test_groups(void)
     g_assert_error(error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND);
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/api/types", test_types);
-    g_test_add_func("/api/version", test_version);
-    g_test_add_func("/api/options", test_options);
-    g_test_add_func("/api/break", test_break);
-    g_test_add_func("/api/monitors-of-all-buckets", test_monitors_of_all);
-    g_test_add_func("/api/document-names", test_document_names);
-    g_test_add_func("/api/opening-cancelled", test_opening_cancelled);
-    g_test_add_func("/api/groups", test_groups);
-    return test_run(NULL);
-}
+TEST_MAIN(test_run(NULL))

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/client/fixture.h"
+#include "tests/lib/case.h"
 
 typedef struct {
     WebLocksManager *manager;
@@ -85,8 +86,7 @@ do_nothing(Parent *parent)
     return 0;
 }
 
-static void
-test_quick_exit(void)
+TEST("/fork/child-exits", test_quick_exit)
 {
     fork_and_check(do_nothing, FALSE);
 }
@@ -158,8 +158,7 @@ use_all(Parent *parent)
     return status;
 }
 
-static void
-test_use(void)
+TEST("/fork/child-uses-everything", test_use)
 {
     fork_and_check(use_all, TRUE);
 }
@@ -187,8 +186,7 @@ use_own(Parent *parent)
     return 0;
 }
 
-static void
-test_own(void)
+TEST("/fork/child-with-an-agent-of-its-own", test_own)
 {
     fork_and_check(use_own, FALSE);
 }
@@ -205,8 +203,7 @@ use_default(Parent *parent)
     return 0;
 }
 
-static void
-test_default(void)
+TEST("/fork/child-with-the-default-agent", test_default)
 {
     g_autoptr(WebLocksAgent) agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     g_autoptr(GError) error = NULL;
@@ -222,9 +219,6 @@ main(int argc, char **argv)
 {
     test_pid = getpid();
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/fork/child-exits", test_quick_exit);
-    g_test_add_func("/fork/child-uses-everything", test_use);
-    g_test_add_func("/fork/child-with-an-agent-of-its-own", test_own);
-    g_test_add_func("/fork/child-with-the-default-agent", test_default);
+    test_cases_add();
     return test_run(NULL);
 }

@@ -5,6 +5,7 @@
  * all details. `--seed` repeats a run. */
 
 #include "tests/client/fixture.h"
+#include "tests/lib/case.h"
 
 #define AGENTS   4
 #define REQUESTS 16
@@ -133,8 +134,7 @@ assert_equal(WebLocksManager *manager, WebLocksMonitor *monitor)
     g_free(comparison.inspected);
 }
 
-static void
-test_follows(void)
+TEST("/monitor/random-operations", test_follows)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(WebLocksManager) watcher = test_manager_new();
@@ -174,10 +174,4 @@ test_follows(void)
         g_object_unref(managers[i]);
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/monitor/random-operations", test_follows);
-    return test_run(NULL);
-}
+TEST_MAIN(test_run(NULL))

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tests/client/fixture.h"
+#include "tests/lib/case.h"
 
 static WebLocksMonitor *
 monitor_new(WebLocksManager *manager)
@@ -92,8 +93,7 @@ check_one_item(GMainContext *context)
     g_signal_handlers_disconnect_by_data(item, &notified);
 }
 
-static void
-test_one_item(void)
+TEST("/monitor/one-item", test_one_item)
 {
     g_autoptr(GMainContext) context = g_main_context_new();
 
@@ -103,8 +103,7 @@ test_one_item(void)
     g_main_context_pop_thread_default(context);
 }
 
-static void
-test_bad_names(void)
+TEST("/monitor/of-a-name/bad-names", test_bad_names)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(WebLocksManager) nowhere = g_object_new(WEB_LOCKS_TYPE_MANAGER, "bucket", "", NULL);
@@ -145,8 +144,7 @@ has_token(gpointer data)
 }
 
 /* Without its state, the next service gives the same id to another lock of the same client. */
-static void
-test_service_without_state(void)
+TEST("/monitor/service-without-state", test_service_without_state)
 {
     g_autoptr(WebLocksManager) one = test_manager_new();
     g_autoptr(GMainContext) context = g_main_context_new();
@@ -174,8 +172,7 @@ test_service_without_state(void)
     test_service_start();
 }
 
-static void
-test_closed(void)
+TEST("/monitor/closed", test_closed)
 {
     g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(one, "a");
@@ -198,8 +195,7 @@ on_items_changed(GListModel *list, guint position, guint n_removed, guint n_adde
 }
 
 /* Unchanged items are not replaced, so a view keeps its position. */
-static void
-test_minimal_changes(void)
+TEST("/monitor/changes-are-minimal", test_minimal_changes)
 {
     g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new();
     g_autoptr(WebLocksLock) a = test_lock(one, "a"), b = test_lock(one, "b"),
@@ -225,8 +221,7 @@ test_minimal_changes(void)
 }
 
 /* More signals than are queued, while the main context does not run: everything is read again. */
-static void
-test_many_signals(void)
+TEST("/monitor/many-signals", test_many_signals)
 {
     g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new();
     g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
@@ -255,8 +250,7 @@ unref_in_thread(gpointer object)
     return NULL;
 }
 
-static void
-test_dropped_in_thread(void)
+TEST("/monitor/dropped-in-another-thread", test_dropped_in_thread)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), one = test_manager_new();
 
@@ -324,8 +318,7 @@ lock_number(WebLocksManager *manager, guint number)
 /* Created by a thread that is not the one of the agent's main context, in which changes are
  * reported meanwhile. The bucket is large, so that reading it takes longer than the delay after a
  * change. */
-static void
-test_created_in_thread(void)
+TEST("/monitor/created-in-another-thread", test_created_in_thread)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), one = test_manager_new();
     g_autoptr(GPtrArray) others = g_ptr_array_new_with_free_func(g_object_unref);
@@ -365,8 +358,7 @@ is_null(gpointer data)
     return *(gpointer *)data == NULL;
 }
 
-static void
-test_dropped_in_handler(void)
+TEST("/monitor/dropped-in-a-handler", test_dropped_in_handler)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     WebLocksMonitor *monitor = monitor_new(manager);
@@ -427,8 +419,7 @@ wait_until_all(WebLocksMonitor *monitor, const char *expected)
 
 /* Items have details and the manager of their bucket, by which a lock can be broken. Items of other
  * buckets are not replaced. */
-static void
-test_all_items(void)
+TEST("/monitor/all-buckets/items", test_all_items)
 {
     g_autoptr(WebLocksAgent) watcher = test_agent_new();
     g_autoptr(WebLocksManager) a = manager_of_bucket(BUCKET_A), b = manager_of_bucket(BUCKET_B);
@@ -465,8 +456,7 @@ test_all_items(void)
 
 /* A private session is shown by its public name, and to a client with a request there by its name.
  */
-static void
-test_all_private(void)
+TEST("/monitor/all-buckets/private-session", test_all_private)
 {
     g_autoptr(WebLocksAgent) agent = test_agent_new(), watcher = test_agent_new();
     g_autoptr(WebLocksManager) private = web_locks_agent_create_private_manager(agent);
@@ -488,8 +478,7 @@ test_all_private(void)
 }
 
 /* A limit of one watch shows when Watch was called to end it. */
-static void
-test_all_watch_ends(void)
+TEST("/monitor/all-buckets/watch-ends", test_all_watch_ends)
 {
     g_autoptr(WebLocksAgent) agent = test_agent_new();
     g_autoptr(WebLocksManager) manager = test_manager_of(agent);
@@ -509,8 +498,7 @@ test_all_watch_ends(void)
     g_object_unref(monitor_new(manager));
 }
 
-static void
-test_all_without_service(void)
+TEST("/monitor/all-buckets/no-service", test_all_without_service)
 {
     g_autoptr(WebLocksAgent) agent = test_agent_new();
     g_autoptr(GError) error = NULL;
@@ -531,18 +519,6 @@ main(int argc, char **argv)
     static const char *const limits[] = {"watchesPerClient=1", NULL};
 
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/monitor/one-item", test_one_item);
-    g_test_add_func("/monitor/of-a-name/bad-names", test_bad_names);
-    g_test_add_func("/monitor/changes-are-minimal", test_minimal_changes);
-    g_test_add_func("/monitor/many-signals", test_many_signals);
-    g_test_add_func("/monitor/dropped-in-another-thread", test_dropped_in_thread);
-    g_test_add_func("/monitor/created-in-another-thread", test_created_in_thread);
-    g_test_add_func("/monitor/dropped-in-a-handler", test_dropped_in_handler);
-    g_test_add_func("/monitor/service-without-state", test_service_without_state);
-    g_test_add_func("/monitor/closed", test_closed);
-    g_test_add_func("/monitor/all-buckets/items", test_all_items);
-    g_test_add_func("/monitor/all-buckets/private-session", test_all_private);
-    g_test_add_func("/monitor/all-buckets/watch-ends", test_all_watch_ends);
-    g_test_add_func("/monitor/all-buckets/no-service", test_all_without_service);
+    test_cases_add();
     return test_run(limits);
 }

@@ -5,6 +5,7 @@
  * a pause. With a service that stores no state, held locks are lost. */
 
 #include "tests/client/fixture.h"
+#include "tests/lib/case.h"
 
 #define N_WAITS 5
 
@@ -159,8 +160,7 @@ load_end(Load *load)
     answer_clear(&load->many);
 }
 
-static void
-test_killed(void)
+TEST("/service-gone/killed", test_killed)
 {
     Load load = {0};
 
@@ -176,8 +176,7 @@ test_killed(void)
 }
 
 /* Held locks are lost; waiting requests and calls without an answer are sent again. */
-static void
-test_killed_without_state(void)
+TEST("/service-gone/killed-without-state", test_killed_without_state)
 {
     Load load = {0};
 
@@ -195,8 +194,7 @@ test_killed_without_state(void)
     test_service_start();
 }
 
-static void
-test_stopped(void)
+TEST("/service-gone/stopped", test_stopped)
 {
     Load load = {0};
 
@@ -213,8 +211,7 @@ test_stopped(void)
 }
 
 /* A service without stored state notifies clients of their losses before it exits. */
-static void
-test_stopped_without_state(void)
+TEST("/service-gone/stopped-without-state", test_stopped_without_state)
 {
     Load load = {0};
 
@@ -231,8 +228,7 @@ test_stopped_without_state(void)
     load_end(&load);
 }
 
-static void
-test_replaced(void)
+TEST("/service-gone/replaced", test_replaced)
 {
     Load load = {0};
 
@@ -249,14 +245,4 @@ test_replaced(void)
     test_service_start();
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/service-gone/killed", test_killed);
-    g_test_add_func("/service-gone/killed-without-state", test_killed_without_state);
-    g_test_add_func("/service-gone/stopped", test_stopped);
-    g_test_add_func("/service-gone/stopped-without-state", test_stopped_without_state);
-    g_test_add_func("/service-gone/replaced", test_replaced);
-    return test_run(NULL);
-}
+TEST_MAIN(test_run(NULL))

@@ -5,6 +5,7 @@
  * a queue; how a name is quoted in a command. */
 
 #include "tests/client/fixture.h"
+#include "tests/lib/case.h"
 #include "viewer/application-list.h"
 #include "viewer/lock-table.h"
 #include "viewer/shell-word.h"
@@ -17,8 +18,7 @@ is_one_held_and_one_pending(gpointer monitor)
 }
 
 /* As when another monitor takes the place of one whose bus has ended. */
-static void
-test_table_is_freed(void)
+TEST("/viewer-table/is-freed", test_table_is_freed)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(WebLocksManager) other = test_manager_new();
@@ -72,8 +72,7 @@ on_notify(WebLocksLockInfo *info, GParamSpec *pspec, gpointer n_changes)
 }
 
 /* The entry of a request stays the same when its position changes. */
-static void
-test_queue(void)
+TEST("/viewer-table/queue", test_queue)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
@@ -111,8 +110,7 @@ test_queue(void)
 
 /* In a command that is pasted: no character of it is a key or invisible, and the shell restores the
  * text. */
-static void
-test_quoted_for_shell(void)
+TEST("/viewer-table/quoted-for-shell", test_quoted_for_shell)
 {
     static const char *const words[][2] = {
         {"", "''"},
@@ -140,12 +138,4 @@ test_quoted_for_shell(void)
     }
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/viewer-table/is-freed", test_table_is_freed);
-    g_test_add_func("/viewer-table/queue", test_queue);
-    g_test_add_func("/viewer-table/quoted-for-shell", test_quoted_for_shell);
-    return test_run(NULL);
-}
+TEST_MAIN(test_run(NULL))
