@@ -69,6 +69,8 @@ def _flock(_settings, tables):
                              (flock.PARKED, flock.FREE, 1.1),
                              (flock.HANDLE + flock.OVER, flock.LOCK + flock.OVER, 1.05)):
         yield Target(f'{row}, one core: to {peer}', table.ratio(row, peer, 'one'), limit)
+    for which, people in (('one', 'one core'), ('free', 'cores free')):
+        yield Target(f'{flock.RUN}, {people}: to {flock.FLOCK_1}', table.ratio(flock.RUN, flock.FLOCK_1, which), 3.0)
 
 
 def _handovers(_settings, tables):
@@ -123,11 +125,8 @@ def _crashes(_settings, tables):
         yield Target(row, table.get(row, 'free'), 50000, 'us')
 
 
-def _startup(settings, tables):
+def _startup(_settings, tables):
     table = tables['startup']
-    run = startup.run(settings.best_kind)
-    for which, people in (('one', 'one core'), ('free', 'cores free')):
-        yield Target(f'{run}, {people}: to {startup.FLOCK}', table.ratio(run, startup.FLOCK, which), 3.0)
     yield Target(startup.ACTIVATED, table.get(startup.ACTIVATED, 'free'), 10000, 'us')
 
 
