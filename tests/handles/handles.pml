@@ -69,6 +69,7 @@ byte out_to[BATCH], out_key[BATCH], out_token[BATCH], n_out;
 mtype out_type[BATCH];
 bool fresh;         /* the holder is new in this turn */
 bool robbed[2];     /* in this turn, of its lock */
+byte other_token;   /* of another name's grant in this turn */
 
 chan calls[2] = [4] of {mtype, byte};
 chan answers[2] = [4] of {mtype, byte, byte}; /* key, token */
@@ -183,6 +184,7 @@ inline die()
     od;
     robbed[0] = false;
     robbed[1] = false;
+    other_token = 0;
     forget()
 }
 
@@ -363,6 +365,13 @@ inline serve()
 inline commit()
 {
     copy(stored, core);
+    if
+    :: other_token > 0 ->
+        assert(!(used & (1 << other_token)));
+        used = used | (1 << other_token);
+        other_token = 0
+    :: else
+    fi;
     if
     :: robbed[0] -> holds[0] = false
     :: else
@@ -554,8 +563,7 @@ end_idle:
         n_others++;
         n_calls++;
         core.counter++;
-        assert(!(used & (1 << core.counter)));
-        used = used | (1 << core.counter)
+        other_token = core.counter
        }
     :: atomic { n_calls < BATCH && !alive[0] && empty(calls[0]) &&
                 (core.holder == 0 || core.waiting == 0 || holds[0]) ->
