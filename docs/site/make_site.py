@@ -63,6 +63,7 @@ NAVIGATION = {
         ('docs/architecture.md', 'Architecture'),
         ('tests/README.md', 'Tests'),
         ('tests/storm/README.md', 'Storm'),
+        ('tests/handles/README.md', 'Handles'),
     ],
 }
 

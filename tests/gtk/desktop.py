@@ -64,12 +64,7 @@ class Display:
 
 
 def gtk_environment(display, bus):
-    """The environment of a GTK program on that display and bus. Animations are off: they take most of the time of a
-    renderer without hardware."""
-    settings = os.path.join(bus.directory, '.config', 'gtk-4.0', 'settings.ini')
-    os.makedirs(os.path.dirname(settings), exist_ok=True)
-    with open(settings, 'w', encoding='ascii') as file:
-        file.write('[Settings]\ngtk-enable-animations=0\n')
+    """The environment of a GTK program on that display and bus."""
     return {**bus.environment(), 'DISPLAY': display.name, 'GDK_BACKEND': 'x11',
             'GSK_RENDERER': 'cairo', 'GSETTINGS_BACKEND': 'memory', 'GTK_A11Y': 'none',
             'GTK_IM_MODULE': 'gtk-im-context-simple', 'GTK_THEME': 'Default',
