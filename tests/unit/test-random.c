@@ -27,7 +27,7 @@
 #define N_STEPS       10000 /* in each world */
 
 /* The time limit for reducing the list of operations: it need not become minimal. */
-#define SHRINK_SECS 30
+#define SHRINK_SECS 90
 
 /* The parent reduces the list; it needs the number of operations that each child completed. */
 typedef struct {
