@@ -411,7 +411,7 @@ run_client(guint number, guint32 seed)
         make_child(&self);
     }
     if (number % 4 >= 2)
-        g_thread_new("second", work_too, &self);
+        g_thread_unref(g_thread_new("second", work_too, &self));
     work(&self);
 }
 
