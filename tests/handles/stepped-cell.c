@@ -48,4 +48,4 @@ compare_and_exchange(guint64 *address, guint64 expected, guint64 value)
 #define __atomic_compare_exchange_n(address, expected, value, weak, order, order_of_failure) \
     compare_and_exchange(address, *(expected), value)
 
-#include "common/lock-cell.c"
+#include "common/lock-cell.c" /* NOLINT(bugprone-suspicious-include) */
