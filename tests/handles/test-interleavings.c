@@ -37,7 +37,7 @@
 #define UID       1000
 
 /* Of a long program, unless it is named. */
-#define LONG_RUNS 5000
+#define LONG_RUNS 400
 
 /* A program of a client is a list of these letters:
  * e l  enters and leaves its handle      R r  requests and releases the lock without a handle
