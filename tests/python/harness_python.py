@@ -12,11 +12,13 @@ gi.require_version('WebLocks', '1')
 from gi.repository import Gio, GLib, WebLocks
 
 from harness import FACTOR, PATIENCE, BusTestCase, diagnostic, main, wait_exit, wait_for
+from terminal import Terminal
 
 assert os.path.realpath(sys.modules['gi.overrides.WebLocks'].__file__).startswith(
     os.path.realpath(os.environ['WEBLOCKS_PYTHON_DIR'])), 'another override was found'
 
 Errors = WebLocks.Error
+CTRL_C = b'\x03'
 
 
 class PythonTestCase(BusTestCase):
@@ -82,6 +84,23 @@ class PythonTestCase(BusTestCase):
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process
+
+    def start_on_terminal(self, code):
+        """A Python program on the bus and on a terminal, which has printed that it is ready."""
+        program = Terminal([sys.executable, '-c', code],
+                           {**self.bus.environment(), 'BUCKET': self.bucket})
+        self.addCleanup(program.end)
+        program.wait_for('<ready>')
+        return program
+
+    def interrupt_rounds(self, program, n_rounds, after):
+        """Presses Ctrl-C in each round of the program, which then prints that it was interrupted, and `after`."""
+        for i in range(n_rounds):
+            program.wait_for(f'<runs {i}>')
+            program.press(CTRL_C)
+            program.wait_for(f'<interrupted {i}, {after}>')
+        self.assertEqual(program.wait(), 0)
+        self.assert_nothing_left()
 
 
 def run_async(start, finish):

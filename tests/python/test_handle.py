@@ -8,11 +8,8 @@ import dis
 import sys
 import threading
 
-from harness_python import Errors, GLib, PythonTestCase, WebLocks, main, wait_for
+from harness_python import CTRL_C, Errors, GLib, PythonTestCase, WebLocks, main, wait_for
 
-from terminal import Terminal
-
-CTRL_C = b'\x03'
 ROUNDS = 20
 THREADS = 3
 PAIRS = 200
@@ -201,25 +198,12 @@ class Handles(PythonTestCase):
 class CtrlC(PythonTestCase):
     has_cells = False
 
-    def start(self, code):
-        program = Terminal([sys.executable, '-c', code],
-                           {**self.bus.environment(), 'BUCKET': self.bucket})
-        self.addCleanup(program.end)
-        program.wait_for('<ready>')
-        return program
-
     def test_while_entering_and_leaving(self):
-        program = self.start(INTERRUPTED)
-        for i in range(ROUNDS):
-            program.wait_for(f'<runs {i}>')
-            program.press(CTRL_C)
-            program.wait_for(f'<interrupted {i}, entered False, held False>')
-        self.assertEqual(program.wait(), 0)
-        self.assert_nothing_left()
+        self.interrupt_rounds(self.start_on_terminal(INTERRUPTED), ROUNDS, 'entered False, held False')
 
     def test_while_waiting(self):
         id_, _token = self.other.request('name', bucket=self.bucket)
-        program = self.start(WAITING)
+        program = self.start_on_terminal(WAITING)
         self.wait_pending('name')
         while 'interrupted' not in program.text:
             program.press(CTRL_C)  # one that comes just before the wait has no effect

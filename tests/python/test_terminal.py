@@ -3,14 +3,10 @@
 
 """Ctrl-C on a terminal while a program waits for a lock, holds it, and takes and releases it."""
 
-import sys
 import time
 
-from harness_python import PythonTestCase, main, wait_for
+from harness_python import CTRL_C, PythonTestCase, main, wait_for
 
-from terminal import Terminal
-
-CTRL_C = b'\x03'
 ROUNDS = 20
 
 BEGIN = '''
@@ -107,11 +103,7 @@ for i in range(%d):
 
 class CtrlC(PythonTestCase):
     def start(self, code):
-        program = Terminal([sys.executable, '-c', BEGIN + code],
-                           {**self.bus.environment(), 'BUCKET': self.bucket})
-        self.addCleanup(program.end)
-        program.wait_for('<ready>')
-        return program
+        return self.start_on_terminal(BEGIN + code)
 
     def interrupt(self, program):
         """Presses the keys when the main thread is asleep: a signal that comes just before a blocking
@@ -183,13 +175,7 @@ class CtrlC(PythonTestCase):
         self.assert_goes_on(program)
 
     def test_while_taking_and_releasing(self):
-        program = self.start(PAIRS)
-        for i in range(ROUNDS):
-            program.wait_for(f'<runs {i}>')
-            program.press(CTRL_C)
-            program.wait_for(f'<interrupted {i}, left 0 0>')
-        self.assertEqual(program.wait(), 0)
-        self.assert_nothing_left()
+        self.interrupt_rounds(self.start(PAIRS), ROUNDS, 'left 0 0')
 
     def test_handler_that_does_not_raise(self):
         """It runs while the program waits, which keeps its place in the queue."""
