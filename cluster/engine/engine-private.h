@@ -11,12 +11,27 @@
 #include "engine.h"
 #include "touches.h"
 
+/* Runs the handle of ZooKeeper's single-threaded client on a GMainContext: see source.c. */
+typedef struct {
+    GSource parent;
+    Engine *engine;
+    int fd; /* -1: not connected */
+    gpointer fd_tag;
+    GIOCondition waits_for;
+    gint64 since_us; /* g_get_monotonic_time() when the connection with this descriptor was begun */
+    gint64 begun_us; /* by CLOCK_BOOTTIME, then or earlier */
+    gint64 patience_us;
+    gint64 wakes_us;
+    gint64 connects_us; /* the next attempt at a connection is not made before */
+    gboolean is_lost;   /* since the last dispatch */
+} EngineSource;
+
 struct Engine {
     gboolean is_freed; /* by its owner, in a callback */
-    gboolean is_notifying;
+    gboolean is_dispatching;
     gboolean keeps_session;
     zhandle_t *zh;
-    GSource *source;
+    EngineSource *source;
     const EngineEvents *events;
     gpointer data;
     char *root;
@@ -71,14 +86,10 @@ void engine_request_create(Engine *self,
 /* OK: `text` and `version`. */
 void engine_request_get(
     Engine *self, const char *path, gboolean watches, EngineCallback callback, gpointer data);
-/* OK: `version`. */
-void engine_request_set(Engine *self,
-                        const char *path,
-                        const char *text,
-                        gint32 version,
-                        EngineCallback callback,
-                        gpointer data);
 void engine_request_delete(Engine *self, const char *path, EngineCallback callback, gpointer data);
+
+/* A completion: only whether it was done. */
+void engine_on_stat(int r, const struct Stat *stat, const void *data);
 
 /* Parts of a transaction, in a fixed array with space for `n` of them. */
 typedef struct {
@@ -106,6 +117,26 @@ void engine_transaction_send(EngineTransaction *transaction,
                              Engine *engine,
                              EngineCallback callback,
                              gpointer data);
+
+/* Attaches the source of the engine's handle to `context` (NULL: the default context). The engine
+ * destroys it before it closes the handle. */
+EngineSource *engine_source_new(Engine *self, GMainContext *context);
+
+/* What the source calls, in the thread of the context. The connection, or an attempt at one, has
+ * ended: nothing that was sent will be answered. The handle calls the completions only when it has
+ * another connection. If `connects_us` is not set, the next attempt is made immediately. */
+void engine_on_lost(Engine *self);
+/* The last call of a dispatch. Only in it the source may be destroyed, and the handle closed. */
+void engine_on_dispatched(Engine *self);
+/* Whether there is something to dispatch apart from the connection. */
+gboolean engine_is_ready(const Engine *self);
+/* When (g_get_monotonic_time()) the server will have been silent for too long: then it is left for
+ * the next one. -1: never. And it is left; engine_on_lost() follows. */
+gint64 engine_get_patience_us(const Engine *self);
+void engine_on_gave_up(Engine *self);
+/* Sends something if nothing was sent for too long. Returns when (g_get_monotonic_time()) to call
+ * it again. */
+gint64 engine_keep_alive(Engine *self);
 
 /* Of engine.c. */
 EngineOperation *engine_operation_new(EngineCallback callback, gpointer data);

@@ -7,11 +7,11 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "boot-time.h"
 #include "engine-private.h"
 #include "servers.h"
-#include "zookeeper-source.h"
 
 /* Shares of the session's timeout: how long a connection may be without an answer to an operation,
  * and how long an attempt at a connection may take. The latter doubles when all servers have been
@@ -26,28 +26,16 @@
 #define PAUSE_MAX_US G_USEC_PER_SEC
 #define STEADY_US    G_USEC_PER_SEC
 
-static const char *const result_names[] = {
-    [ENGINE_OK] = "OK",
-    [ENGINE_NO_NODE] = "no such node",
-    [ENGINE_NODE_EXISTS] = "node exists",
-    [ENGINE_BAD_VERSION] = "another version",
-    [ENGINE_CONNECTION_LOST] = "connection lost",
-    [ENGINE_SESSION_LOST] = "session lost",
-    [ENGINE_DENIED] = "denied",
-    [ENGINE_OTHER_FORMAT] = "another format",
-    [ENGINE_OTHER] = "unexpected",
-};
-
 /* The client calls the completions of what is pending; they have been answered before. */
 static void
 close_handle(Engine *self)
 {
     zhandle_t *zh = g_steal_pointer(&self->zh);
 
-    if (self->keeps_session)
-        zookeeper_source_disconnect(self->source);
-    g_source_destroy(self->source);
-    g_clear_pointer(&self->source, g_source_unref);
+    if (self->keeps_session && self->source->fd >= 0)
+        shutdown(self->source->fd, SHUT_RDWR); /* the session is not closed */
+    g_source_destroy(&self->source->parent);
+    g_source_unref(&self->source->parent);
     zookeeper_close(zh);
 }
 
@@ -141,8 +129,6 @@ answer(EngineOperation *operation, EngineAnswer *what)
     operation->engine = NULL;
     what->sent_us = operation->sent_us;
     what->touched_us = operation->touched_us;
-    if (what->result != ENGINE_OK)
-        g_debug("operation ends: %s", result_names[what->result]);
     operation->callback(what, operation->data);
 }
 
@@ -162,6 +148,8 @@ engine_operation_complete(EngineOperation *operation, EngineAnswer *what, int r)
     if (self != NULL) {
         g_queue_unlink(&self->pending, &operation->link);
         what->result = result_of(r);
+        if (r != ZOK)
+            g_debug("operation ends: %s", zerror(r));
         if (what->result != ENGINE_CONNECTION_LOST && what->result != ENGINE_SESSION_LOST)
             note_answer(self, operation);
         answer(operation, what);
@@ -210,7 +198,7 @@ update_state(Engine *self)
         self->session.timeout_ms = MIN(self->session.timeout_ms, (guint)zoo_recv_timeout(self->zh));
         self->connected_us = g_get_monotonic_time();
         self->n_given_up = 0;
-        touches_connected(&self->touches, zookeeper_source_get_begun_us(self->source));
+        touches_connected(&self->touches, self->source->begun_us);
     }
     if (self->state != ENGINE_CONNECTED)
         touches_disconnected(&self->touches);
@@ -236,15 +224,12 @@ count_failure(Engine *self)
     }
     self->n_failed++;
     if (self->n_failed % self->n_servers == 0)
-        zookeeper_source_pause(self->source,
-                               now_us + get_pause_us(self->n_failed / self->n_servers));
+        self->source->connects_us = now_us + get_pause_us(self->n_failed / self->n_servers);
 }
 
-static void
-on_lost(gpointer data)
+void
+engine_on_lost(Engine *self)
 {
-    Engine *self = data;
-
     if (self->is_freed)
         return;
     count_failure(self);
@@ -252,12 +237,9 @@ on_lost(gpointer data)
     lose_pending(self, self->state == ENGINE_ENDED ? ENGINE_SESSION_LOST : ENGINE_CONNECTION_LOST);
 }
 
-static void
-on_dispatched(gpointer data)
+void
+engine_on_dispatched(Engine *self)
 {
-    Engine *self = data;
-
-    self->is_notifying = TRUE;
     answer_refused(self);
     if (!self->is_freed)
         update_state(self);
@@ -265,40 +247,35 @@ on_dispatched(gpointer data)
         self->reported_state = self->state;
         self->events->state_changed(self->state, self->data);
     }
-    self->is_notifying = FALSE;
+    self->is_dispatching = FALSE;
     if (self->is_freed)
         engine_destroy(self);
 }
 
-static void
-on_gave_up(gpointer data)
+void
+engine_on_gave_up(Engine *self)
 {
-    Engine *self = data;
-
     g_debug("no answer from %s", zoo_get_current_server(self->zh));
     if (self->state != ENGINE_CONNECTED)
         self->n_given_up++;
 }
 
-static gboolean
-is_ready(gpointer data)
+gboolean
+engine_is_ready(const Engine *self)
 {
-    Engine *self = data;
-
     return self->refused.length > 0 || self->state != self->reported_state;
 }
 
-static gint64
-patience_ends(gint64 since, gpointer data)
+gint64
+engine_get_patience_us(const Engine *self)
 {
-    Engine *self = data;
     gint64 timeout_us = (gint64)zoo_recv_timeout(self->zh) * 1000;
     const EngineOperation *oldest;
 
     if (zoo_state(self->zh) != ZOO_CONNECTED_STATE) {
         gint64 first_us = MAX(timeout_us / CONNECT_SHARE, CONNECT_MIN_US);
 
-        return since + (first_us << MIN(self->n_given_up / self->n_servers, 3));
+        return self->source->since_us + (first_us << MIN(self->n_given_up / self->n_servers, 3));
     }
     if (self->pending.length == 0)
         return -1;
@@ -313,43 +290,24 @@ ignore(G_GNUC_UNUSED const EngineAnswer *answer, G_GNUC_UNUSED gpointer data)
 }
 
 static void
-on_exists(int r, G_GNUC_UNUSED const struct Stat *stat, const void *data)
-{
-    EngineAnswer what = {0};
-
-    engine_operation_complete((EngineOperation *)data, &what, r);
-}
-
-static void
 read_something(Engine *self)
 {
     EngineOperation *operation = engine_operation_new(ignore, NULL);
 
     engine_operation_sent(operation, self,
-                          zoo_aexists(self->zh, self->root, FALSE, on_exists, operation));
+                          zoo_aexists(self->zh, self->root, FALSE, engine_on_stat, operation));
 }
 
 /* What is pending will be answered, and then it is time again. */
-static gint64
-keep_alive(gpointer data)
+gint64
+engine_keep_alive(Engine *self)
 {
-    Engine *self = data;
-
     if (self->state != ENGINE_CONNECTED || self->is_freed || self->pending.length > 0)
         return G_MAXINT64;
     if (g_get_monotonic_time() >= self->last_sent_us + ENGINE_READ_US)
         read_something(self);
     return self->last_sent_us + ENGINE_READ_US;
 }
-
-static const ZookeeperSourceHooks hooks = {
-    .lost = on_lost,
-    .dispatched = on_dispatched,
-    .gave_up = on_gave_up,
-    .is_ready = is_ready,
-    .patience_ends = patience_ends,
-    .keep_alive = keep_alive,
-};
 
 /* Names have two components below a bucket, and claims are below names. */
 void
@@ -430,8 +388,7 @@ engine_new(const EngineConfig *config, const EngineEvents *events, gpointer data
         engine_destroy(self);
         return NULL;
     }
-    self->source =
-        zookeeper_source_attach(self->zh, g_main_context_get_thread_default(), &hooks, self);
+    self->source = engine_source_new(self, g_main_context_get_thread_default());
     return self;
 }
 
@@ -443,7 +400,7 @@ engine_free(Engine *self, gboolean keeps_session)
     lose_pending(self, ENGINE_SESSION_LOST);
     answer_refused(self);
     /* Within a callback, the dispatch does the rest. */
-    if (!self->is_notifying && !zookeeper_source_is_dispatching(self->source))
+    if (!self->is_dispatching)
         engine_destroy(self);
 }
 

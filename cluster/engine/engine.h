@@ -145,10 +145,12 @@ void engine_ensure_name(Engine *self,
                         EngineCallback callback,
                         gpointer data);
 
-/* Creates a claim with the next sequence number, which ends with the session. OK: `node` is its
- * name, `prefix` and ten digits. NO_NODE: the name's node is gone, ensure it. */
+/* Creates a claim with the next sequence number, which ends with the session; and deletes `old`, a
+ * claim of one's own (NULL: none), both or none. OK: `node` is its name, `prefix` and ten digits.
+ * NO_NODE: the name's node is gone, ensure it; or `old` is. */
 void engine_create_claim(Engine *self,
                          const char *name_path,
+                         const char *old,
                          const char *prefix,
                          const char *text,
                          EngineCallback callback,
@@ -210,22 +212,10 @@ void engine_steal(Engine *self,
                   EngineCallback callback,
                   gpointer data);
 
-/* NO_NODE: it doesn't exist. */
-void engine_delete_claim(
+/* Deletes a claim or, if `claim` is NULL, the node of a name. NO_NODE: it doesn't exist.
+ * NODE_EXISTS: the name has claims. */
+void engine_delete(
     Engine *self, const char *name_path, const char *claim, EngineCallback callback, gpointer data);
-
-/* Deletes the node of a name. NODE_EXISTS: it has claims. */
-void
-engine_delete_name(Engine *self, const char *name_path, EngineCallback callback, gpointer data);
-
-/* Deletes a claim and creates the next, both or none. OK: `node` as for engine_create_claim(). */
-void engine_swap(Engine *self,
-                 const char *name_path,
-                 const char *claim,
-                 const char *prefix,
-                 const char *text,
-                 EngineCallback callback,
-                 gpointer data);
 
 /* A committed write, which proves that the session lived when it was sent. */
 void engine_renew(Engine *self, EngineCallback callback, gpointer data);

@@ -17,23 +17,28 @@ typedef struct {
     EngineCallback callback;
     gpointer data;
     GPtrArray *paths;
-    char *text; /* the data of the last node; those above have none */
-    int mode;   /* and its mode; those above are persistent */
+    char *text; /* the data of the last node; the others have none */
+    int mode;   /* and its mode; the others are persistent */
     guint next;
+    gboolean has_joined; /* without the root, nothing is as it must be */
 } Making;
 
 static void
 making_end(Making *making, EngineResult result, const EngineAnswer *last)
 {
+    EngineAnswer answer = {.sent_us = last->sent_us, .touched_us = last->touched_us};
     EngineCallback callback = making->callback;
     gpointer data = making->data;
 
+    answer.result = result;
+    if (making->has_joined && result == ENGINE_NO_NODE) {
+        g_warning("ZooKeeper: the root of all nodes is missing");
+        answer.result = ENGINE_OTHER;
+    }
     g_ptr_array_unref(making->paths);
     g_free(making->text);
     g_free(making);
-    callback(
-        &(EngineAnswer){.result = result, .sent_us = last->sent_us, .touched_us = last->touched_us},
-        data);
+    callback(&answer, data);
 }
 
 static void on_made(const EngineAnswer *answer, gpointer data);
@@ -48,7 +53,6 @@ make_next(Making *making)
                           on_made, making);
 }
 
-/* The last node is tried first, since it mostly exists, or those above it do. */
 static void
 on_made(const EngineAnswer *answer, gpointer data)
 {
@@ -69,15 +73,8 @@ on_made(const EngineAnswer *answer, gpointer data)
     }
 }
 
-/* Makes `path` below `above`, and what is between them. NO_NODE: `above` doesn't exist. */
-static void
-make(Engine *self,
-     const char *above,
-     const char *path,
-     const char *text,
-     int mode,
-     EngineCallback callback,
-     gpointer data)
+static Making *
+making_new(Engine *self, const char *text, int mode, EngineCallback callback, gpointer data)
 {
     Making *making = g_new0(Making, 1);
 
@@ -87,6 +84,14 @@ make(Engine *self,
     making->text = g_strdup(text);
     making->mode = mode;
     making->paths = g_ptr_array_new_with_free_func(g_free);
+    return making;
+}
+
+/* Makes `path` below `above`, and what is between them. NO_NODE: `above` doesn't exist. The last
+ * node is tried first, since it mostly exists, or those above it do. */
+static void
+make(Making *making, const char *above, const char *path)
+{
     for (const char *slash = path + strlen(above) + 1; (slash = strchr(slash, '/')) != NULL;
          slash++)
         g_ptr_array_add(making->paths, g_strndup(path, (gsize)(slash - path)));
@@ -95,34 +100,15 @@ make(Engine *self,
     make_next(making);
 }
 
-typedef struct {
-    EngineCallback callback;
-    gpointer data;
-} Ensuring;
-
-/* Without the root, nothing is as it must be: this host has joined. */
-static void
-on_name_made(const EngineAnswer *answer, gpointer data)
-{
-    g_autofree Ensuring *ensuring = data;
-    EngineAnswer what = *answer;
-
-    if (answer->result == ENGINE_NO_NODE) {
-        g_warning("ZooKeeper: the root of all nodes is missing");
-        what.result = ENGINE_OTHER;
-    }
-    ensuring->callback(&what, ensuring->data);
-}
-
 void
 engine_ensure_bucket(
     Engine *self, const char *bucket, const char *settings, EngineCallback callback, gpointer data)
 {
     g_autofree char *path = engine_path_bucket(self->root, bucket);
-    Ensuring *ensuring = g_new0(Ensuring, 1);
+    Making *making = making_new(self, settings, ZOO_PERSISTENT, callback, data);
 
-    *ensuring = (Ensuring){callback, data};
-    make(self, self->root, path, settings, ZOO_PERSISTENT, on_name_made, ensuring);
+    making->has_joined = TRUE;
+    make(making, self->root, path);
 }
 
 void
@@ -134,10 +120,10 @@ engine_ensure_name(Engine *self,
                    gpointer data)
 {
     g_autofree char *path = engine_path_name(self->root, bucket, uid, name);
-    Ensuring *ensuring = g_new0(Ensuring, 1);
+    Making *making = making_new(self, name, ZOO_CONTAINER, callback, data);
 
-    *ensuring = (Ensuring){callback, data};
-    make(self, self->root, path, name, ZOO_CONTAINER, on_name_made, ensuring);
+    making->has_joined = TRUE;
+    make(making, self->root, path);
 }
 
 /* The data of the root. Format 1 had only the identification, and was without "format 1 ". Gateways
@@ -149,10 +135,11 @@ engine_ensure_name(Engine *self,
 #define FORMAT_PREFIX "format "
 
 static const char *const children_of_format[] = {"buckets", "hosts", "sessions", "tokens", NULL};
+static const char *const nodes_of_root[] = {"sessions", "buckets", "tokens", NULL};
 
 /* The steps of joining, each a callback of the one before: the root; its data and its children,
- * and the format is written if it is an earlier one or none; the nodes below it; the session's
- * node. If the root is deleted or changed meanwhile, they begin again. */
+ * and the format is written if it is an earlier one or none; the nodes below it, down to the
+ * session's. If the root is deleted or changed meanwhile, they begin again. */
 typedef struct {
     Engine *engine;
     EngineCallback callback;
@@ -202,7 +189,7 @@ joining_failed(Joining *joining, const EngineAnswer *answer)
 }
 
 static void
-on_host_made(const EngineAnswer *answer, gpointer data)
+on_nodes_made(const EngineAnswer *answer, gpointer data)
 {
     Joining *joining = data;
 
@@ -215,39 +202,18 @@ on_host_made(const EngineAnswer *answer, gpointer data)
     joining_end(joining, answer, ENGINE_OK);
 }
 
+/* The node above the session's is tried when that can't be made. */
 static void
-on_tokens_made(const EngineAnswer *answer, gpointer data)
+make_nodes(Joining *joining)
 {
-    Joining *joining = data;
+    Making *making = making_new(joining->engine, "", ZOO_EPHEMERAL, on_nodes_made, joining);
 
-    if (answer->result != ENGINE_OK) {
-        joining_failed(joining, answer);
-        return;
-    }
-    make(joining->engine, joining->engine->root, joining->host_path, "", ZOO_EPHEMERAL,
-         on_host_made, joining);
-}
-
-static void
-on_buckets_made(const EngineAnswer *answer, gpointer data)
-{
-    Joining *joining = data;
-    g_autofree char *path = g_strconcat(joining->engine->root, "/tokens", NULL);
-
-    if (answer->result != ENGINE_OK) {
-        joining_failed(joining, answer);
-        return;
-    }
-    make(joining->engine, joining->engine->root, path, "", ZOO_PERSISTENT, on_tokens_made, joining);
-}
-
-static void
-make_buckets(Joining *joining)
-{
-    g_autofree char *path = g_strconcat(joining->engine->root, "/buckets", NULL);
-
-    make(joining->engine, joining->engine->root, path, "", ZOO_PERSISTENT, on_buckets_made,
-         joining);
+    for (guint i = 0; nodes_of_root[i] != NULL; i++)
+        g_ptr_array_add(making->paths,
+                        g_strconcat(joining->engine->root, "/", nodes_of_root[i], NULL));
+    g_ptr_array_add(making->paths, g_strdup(joining->host_path));
+    making->next = 1;
+    make_next(making);
 }
 
 /* ---- the format */
@@ -258,7 +224,7 @@ on_format_written(const EngineAnswer *answer, gpointer data)
     Joining *joining = data;
 
     if (answer->result == ENGINE_OK)
-        make_buckets(joining);
+        make_nodes(joining);
     else if (answer->result == ENGINE_NODE_EXISTS && joining->has_hosts)
         joining_end_with_text(joining, answer, ENGINE_OTHER_FORMAT,
                               "hosts with an earlier version are connected");
@@ -334,7 +300,7 @@ on_root_listed(const EngineAnswer *answer, gpointer data)
     else if (joining->format < FORMAT)
         write_format(joining);
     else
-        make_buckets(joining);
+        make_nodes(joining);
 }
 
 static void
@@ -374,7 +340,8 @@ static void
 make_root(Joining *joining)
 {
     g_clear_pointer(&joining->instance, g_free);
-    make(joining->engine, "", joining->engine->root, "", ZOO_PERSISTENT, on_root_made, joining);
+    make(making_new(joining->engine, "", ZOO_PERSISTENT, on_root_made, joining), "",
+         joining->engine->root);
 }
 
 /* The read may be of an old state, so it is of a server that has what was committed. */

@@ -14,14 +14,24 @@ claim_path(const char *name_path, const char *claim)
 void
 engine_create_claim(Engine *self,
                     const char *name_path,
+                    const char *old,
                     const char *prefix,
                     const char *text,
                     EngineCallback callback,
                     gpointer data)
 {
     g_autofree char *path = claim_path(name_path, prefix);
+    g_autofree char *old_path = old != NULL ? claim_path(name_path, old) : NULL;
+    EngineTransaction transaction;
 
-    engine_request_create(self, path, text, ZOO_EPHEMERAL_SEQUENTIAL, callback, data);
+    if (old == NULL) {
+        engine_request_create(self, path, text, ZOO_EPHEMERAL_SEQUENTIAL, callback, data);
+        return;
+    }
+    engine_transaction_begin(&transaction, 2);
+    engine_transaction_delete(&transaction, old_path);
+    engine_transaction_create(&transaction, self->acl, path, text, ZOO_EPHEMERAL_SEQUENTIAL);
+    engine_transaction_send(&transaction, self, callback, data);
 }
 
 /* Unlike a watch of exists(), this one is not set for a node that doesn't exist. */
@@ -66,13 +76,6 @@ engine_steal(Engine *self,
         engine_transaction_create(&transaction, self->acl, path, text, ZOO_EPHEMERAL);
     }
     engine_transaction_send(&transaction, self, callback, data);
-}
-
-void
-engine_notify(
-    Engine *self, const char *name_path, const char *name, EngineCallback callback, gpointer data)
-{
-    engine_request_set(self, name_path, name, -1, callback, data);
 }
 
 /* Reads that are sent together: the last answer is that of all. */
@@ -161,37 +164,12 @@ engine_list_claims(
 }
 
 void
-engine_delete_claim(
+engine_delete(
     Engine *self, const char *name_path, const char *claim, EngineCallback callback, gpointer data)
 {
-    g_autofree char *path = claim_path(name_path, claim);
+    g_autofree char *path = claim != NULL ? claim_path(name_path, claim) : g_strdup(name_path);
 
     engine_request_delete(self, path, callback, data);
-}
-
-void
-engine_delete_name(Engine *self, const char *name_path, EngineCallback callback, gpointer data)
-{
-    engine_request_delete(self, name_path, callback, data);
-}
-
-void
-engine_swap(Engine *self,
-            const char *name_path,
-            const char *claim,
-            const char *prefix,
-            const char *text,
-            EngineCallback callback,
-            gpointer data)
-{
-    g_autofree char *path = claim_path(name_path, claim);
-    g_autofree char *next_path = claim_path(name_path, prefix);
-    EngineTransaction transaction;
-
-    engine_transaction_begin(&transaction, 2);
-    engine_transaction_delete(&transaction, path);
-    engine_transaction_create(&transaction, self->acl, next_path, text, ZOO_EPHEMERAL_SEQUENTIAL);
-    engine_transaction_send(&transaction, self, callback, data);
 }
 
 void

@@ -35,14 +35,10 @@ on_synced(int r, const char *path, const void *data)
     on_done(r, data);
 }
 
-static void
-on_stat(int r, const struct Stat *stat, const void *data)
+void
+engine_on_stat(int r, const struct Stat *stat, const void *data)
 {
-    EngineAnswer answer = {0};
-
-    if (r == ZOK)
-        answer.version = stat->version;
-    engine_operation_complete((EngineOperation *)data, &answer, r);
+    on_done(r, data);
 }
 
 static void
@@ -101,15 +97,11 @@ engine_request_get(
 }
 
 void
-engine_request_set(Engine *self,
-                   const char *path,
-                   const char *text,
-                   gint32 version,
-                   EngineCallback callback,
-                   gpointer data)
+engine_notify(
+    Engine *self, const char *name_path, const char *name, EngineCallback callback, gpointer data)
 {
     EngineOperation *operation = engine_operation_new(callback, data);
-    int r = zoo_aset(self->zh, path, text, (int)strlen(text), version, on_stat, operation);
+    int r = zoo_aset(self->zh, name_path, name, (int)strlen(name), -1, engine_on_stat, operation);
 
     engine_operation_sent(operation, self, r);
 }

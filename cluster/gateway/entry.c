@@ -8,28 +8,6 @@
 /* When a name is listed again that has a node of an unknown kind. */
 #define UNKNOWN_MS 1000
 
-struct Entry {
-    guint refs; /* the owner's, and one for each operation in progress */
-    EntryContext *context;
-    gboolean is_closed;
-    Claim *claim;
-    char *path;
-    char *bucket;
-    guint32 uid;
-    char *name;
-    guint64 handle;
-    guint32 number;   /* of the last demand */
-    guint generation; /* of the session; operations of earlier ones have no result any more */
-    gint64 ended_us;  /* when GONE was sent; 0: it was not */
-    guint tick_source;
-    gboolean has_unknown; /* the name has, and that was logged */
-    gint64 since_us;      /* when the turn was requested, or the claim in its way was gone; or 0 */
-    gboolean has_waited;  /* for another claim */
-    gboolean is_waiting;  /* `waiting` is to be started */
-    ClaimAction waiting;
-    GList waiting_link; /* in the context's `waiting` */
-};
-
 static void run(Entry *entry);
 static void start_waiting(EntryContext *context);
 
@@ -85,51 +63,6 @@ entry_close(Entry *entry)
     drop_waiting(entry);
     g_clear_handle_id(&entry->tick_source, g_source_remove);
     unref(entry);
-}
-
-const char *
-entry_get_path(const Entry *entry)
-{
-    return entry->path;
-}
-
-guint64
-entry_get_handle(const Entry *entry)
-{
-    return entry->handle;
-}
-
-guint64
-entry_forget_handle(Entry *entry)
-{
-    guint64 handle = entry->handle;
-
-    entry->handle = 0;
-    return handle;
-}
-
-gint64
-entry_get_ended_us(const Entry *entry)
-{
-    return entry->ended_us;
-}
-
-gboolean
-entry_has_node(const Entry *entry)
-{
-    return claim_has_node(entry->claim);
-}
-
-gboolean
-entry_uses_node(const Entry *entry, const ClaimName *name)
-{
-    return claim_uses_node(entry->claim, name);
-}
-
-gboolean
-entry_is_settled(const Entry *entry)
-{
-    return claim_is_settled(entry->claim);
 }
 
 /* ---- operations of the engine */
@@ -384,12 +317,9 @@ create(Entry *entry, Engine *engine, const ClaimAction *action, Operation *opera
     char prefix[CLAIM_NAME_SIZE], old[CLAIM_NAME_SIZE];
 
     claim_name_format_prefix(&action->name, prefix);
-    if (action->operation == CLAIM_CREATE) {
-        engine_create_claim(engine, entry->path, prefix, text, on_answer, operation);
-        return;
-    }
     claim_name_format(&action->old, old);
-    engine_swap(engine, entry->path, old, prefix, text, on_answer, operation);
+    engine_create_claim(engine, entry->path, action->operation == CLAIM_SWAP ? old : NULL, prefix,
+                        text, on_answer, operation);
 }
 
 static void
@@ -430,7 +360,7 @@ start_operation(Entry *entry, const ClaimAction *action)
         engine_grant(engine, entry->path, name, action->version, on_answer, operation);
         break;
     case CLAIM_DELETE:
-        engine_delete_claim(engine, entry->path, name, on_answer, operation);
+        engine_delete(engine, entry->path, name, on_answer, operation);
         break;
     case CLAIM_NOTIFY:
         engine_notify(engine, entry->path, entry->name, on_answer, operation);
@@ -598,9 +528,9 @@ entry_service_disconnected(Entry *entry)
 }
 
 void
-entry_session_ready(Entry *entry, guint64 session)
+entry_session_ready(Entry *entry)
 {
-    claim_connected(entry->claim, session, g_get_monotonic_time());
+    claim_connected(entry->claim, session_get_id(entry->context->session), g_get_monotonic_time());
     run(entry);
 }
 

@@ -36,6 +36,30 @@ typedef struct {
     gpointer data;
 } EntryContext;
 
+struct Entry {
+    guint refs; /* the owner's, and one for each operation in progress */
+    EntryContext *context;
+    gboolean is_closed;
+    Claim *claim;
+    char *path;
+    char *bucket;
+    guint32 uid;
+    char *name;
+    guint64 handle; /* the lock service's number for it; 0: it has not named it in this connection,
+                       or not since it has ended */
+    guint32 number; /* of the last demand */
+    guint generation; /* of the session; operations of earlier ones have no result any more */
+    gint64 ended_us;  /* g_get_monotonic_time() when GONE was sent: since then there is no demand,
+                         and  no node of this host; 0: there is */
+    guint tick_source;
+    gboolean has_unknown; /* the name has, and that was logged */
+    gint64 since_us;      /* when the turn was requested, or the claim in its way was gone; or 0 */
+    gboolean has_waited;  /* for another claim */
+    gboolean is_waiting;  /* `waiting` is to be started */
+    ClaimAction waiting;
+    GList waiting_link; /* in the context's `waiting` */
+};
+
 /* Returns a new reference. */
 Entry *entry_new(EntryContext *context,
                  const char *path,
@@ -47,25 +71,11 @@ Entry *entry_new(EntryContext *context,
 /* Drops the owner's reference; no action is carried out any more. */
 void entry_close(Entry *entry);
 
-const char *entry_get_path(const Entry *entry);
-
-/* The lock service's number for it; 0: the lock service has not named it in this connection, or
- * not since entry_forget_handle(), which returns it. */
-guint64 entry_get_handle(const Entry *entry);
-guint64 entry_forget_handle(Entry *entry);
-
-/* Since when it could be closed (g_get_monotonic_time()): there is no demand, and no node of this
- * host; 0: it can't. */
-gint64 entry_get_ended_us(const Entry *entry);
-gboolean entry_has_node(const Entry *entry);
-gboolean entry_uses_node(const Entry *entry, const ClaimName *name);
-gboolean entry_is_settled(const Entry *entry);
-
 /* Inputs. Each calls `entry_changed` at its end. */
 void entry_set_demand(Entry *entry, const ClusterDemand *demand);
 void entry_drop_demand(Entry *entry);
 void entry_service_disconnected(Entry *entry);
-void entry_session_ready(Entry *entry, guint64 session);
+void entry_session_ready(Entry *entry);
 void entry_session_interrupted(Entry *entry);
 void entry_session_ended(Entry *entry);
 void entry_node_changed(Entry *entry);

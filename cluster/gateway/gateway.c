@@ -54,24 +54,20 @@ get_entry(Gateway *gateway, const char *bucket, guint32 uid, const char *name)
     if (entry != NULL)
         return entry;
     entry = entry_new(&gateway->context, path, bucket, uid, name, get_turn_us(gateway, bucket));
-    g_hash_table_insert(gateway->entries, (gpointer)entry_get_path(entry), entry);
+    g_hash_table_insert(gateway->entries, entry->path, entry);
     if (session_get_engine(gateway->session) != NULL)
-        entry_session_ready(entry, session_get_id(gateway->session));
+        entry_session_ready(entry);
     return entry;
 }
 
-/* Returns an array of borrowed entries, which stay valid until each has been handled once. */
-static GPtrArray *
-copy_entries(const Gateway *gateway)
+/* An input may close the entry that it is for. */
+static void
+for_each_entry(const Gateway *gateway, void (*input)(Entry *entry))
 {
-    GPtrArray *entries = g_ptr_array_new();
-    GHashTableIter iter;
-    gpointer entry;
+    g_autoptr(GList) entries = g_hash_table_get_values(gateway->entries);
 
-    g_hash_table_iter_init(&iter, gateway->entries);
-    while (g_hash_table_iter_next(&iter, NULL, &entry))
-        g_ptr_array_add(entries, entry);
-    return entries;
+    for (GList *link = entries; link != NULL; link = link->next)
+        input(link->data);
 }
 
 /* A name with claims stays, and what has failed is left to ZooKeeper. */
@@ -84,7 +80,7 @@ static void
 drop_entry(Gateway *gateway, Entry *entry)
 {
     g_hash_table_remove(gateway->unsettled, entry);
-    g_hash_table_remove(gateway->entries, entry_get_path(entry));
+    g_hash_table_remove(gateway->entries, entry->path);
 }
 
 static gboolean
@@ -94,15 +90,15 @@ on_ended_tick(gpointer data)
     Engine *engine = session_get_engine(gateway->session);
     gint64 until_us = g_get_monotonic_time() - KEPT_US;
     GHashTableIter iter;
-    gpointer entry;
+    Entry *entry;
     guint n_deleted = 0;
 
     g_hash_table_iter_init(&iter, gateway->ended);
-    while (n_deleted < DELETIONS_MAX && g_hash_table_iter_next(&iter, &entry, NULL)) {
-        if (entry_get_ended_us(entry) > until_us)
+    while (n_deleted < DELETIONS_MAX && g_hash_table_iter_next(&iter, (gpointer *)&entry, NULL)) {
+        if (entry->ended_us > until_us)
             continue;
         if (engine != NULL)
-            engine_delete_name(engine, entry_get_path(entry), on_deleted, NULL);
+            engine_delete(engine, entry->path, NULL, on_deleted, NULL);
         g_hash_table_iter_remove(&iter);
         drop_entry(gateway, entry);
         n_deleted++;
@@ -116,10 +112,9 @@ on_ended_tick(gpointer data)
 static void
 keep_ended(Gateway *gateway, Entry *entry)
 {
-    guint64 handle = entry_forget_handle(entry);
-
-    if (handle != 0)
-        g_hash_table_remove(gateway->handles, &handle);
+    if (entry->handle != 0)
+        g_hash_table_remove(gateway->handles, &entry->handle);
+    entry->handle = 0;
     if (g_hash_table_size(gateway->ended) >= ENDED_MAX &&
         !g_hash_table_contains(gateway->ended, entry)) {
         drop_entry(gateway, entry);
@@ -142,7 +137,7 @@ is_left(const char *name_path, const char *node, gpointer data)
     if (session_get_engine(gateway->session) == NULL || !claim_name_parse(node, &name) ||
         name.session != session_get_id(gateway->session))
         return FALSE;
-    return entry == NULL || !entry_uses_node(entry, &name);
+    return entry == NULL || !claim_uses_node(entry->claim, &name);
 }
 
 static void
@@ -193,11 +188,11 @@ on_entry_changed(Entry *entry, gpointer data)
 {
     Gateway *gateway = data;
 
-    if (entry_is_settled(entry))
+    if (claim_is_settled(entry->claim))
         g_hash_table_remove(gateway->unsettled, entry);
     else
         g_hash_table_add(gateway->unsettled, entry);
-    if (entry_get_ended_us(entry) != 0)
+    if (entry->ended_us != 0)
         keep_ended(gateway, entry);
     else
         g_hash_table_remove(gateway->ended, entry);
@@ -206,13 +201,10 @@ on_entry_changed(Entry *entry, gpointer data)
 
 /* Once the lock service has sent all its demands, the other entries have none. */
 static void
-drop_unwanted(Gateway *gateway)
+drop_unwanted(Entry *entry)
 {
-    g_autoptr(GPtrArray) entries = copy_entries(gateway);
-
-    for (guint i = 0; i < entries->len; i++)
-        if (entry_get_handle(entries->pdata[i]) == 0)
-            entry_drop_demand(entries->pdata[i]);
+    if (entry->handle == 0)
+        entry_drop_demand(entry);
 }
 
 /* ---- the session */
@@ -221,32 +213,23 @@ static void
 on_session_ready(guint64 id, gpointer data)
 {
     Gateway *gateway = data;
-    g_autoptr(GPtrArray) entries = NULL;
 
     g_message("connected to ZooKeeper, session 0x%" G_GINT64_MODIFIER "x", id);
-    entries = copy_entries(gateway);
-    for (guint i = 0; i < entries->len; i++)
-        entry_session_ready(entries->pdata[i], id);
+    for_each_entry(gateway, entry_session_ready);
     send_synced(gateway);
 }
 
 static void
 on_session_interrupted(gpointer data)
 {
-    g_autoptr(GPtrArray) entries = copy_entries(data);
-
     g_message("the connection to ZooKeeper has broken");
-    for (guint i = 0; i < entries->len; i++)
-        entry_session_interrupted(entries->pdata[i]);
+    for_each_entry(data, entry_session_interrupted);
 }
 
 static void
 on_session_ended(gpointer data)
 {
-    g_autoptr(GPtrArray) entries = copy_entries(data);
-
-    for (guint i = 0; i < entries->len; i++)
-        entry_session_ended(entries->pdata[i]);
+    for_each_entry(data, entry_session_ended);
 }
 
 static void
@@ -275,11 +258,11 @@ has_nodes(gpointer data)
 {
     const Gateway *gateway = data;
     GHashTableIter iter;
-    gpointer entry;
+    const Entry *entry;
 
     g_hash_table_iter_init(&iter, gateway->entries);
-    while (g_hash_table_iter_next(&iter, NULL, &entry))
-        if (entry_has_node(entry))
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&entry))
+        if (claim_has_node(entry->claim))
             return TRUE;
     return FALSE;
 }
@@ -313,9 +296,8 @@ is_as_configured(const Gateway *gateway, const ClusterDemand *message)
 }
 
 static void
-on_demand(const ClusterDemand *message, gpointer data)
+take_demand(Gateway *gateway, const ClusterDemand *message)
 {
-    Gateway *gateway = data;
     Entry *entry = g_hash_table_lookup(gateway->handles, &message->handle);
 
     if (!is_as_configured(gateway, message)) {
@@ -328,7 +310,7 @@ on_demand(const ClusterDemand *message, gpointer data)
     }
     if (entry == NULL) {
         entry = get_entry(gateway, message->bucket, message->uid, message->name);
-        if (entry_get_handle(entry) != 0) {
+        if (entry->handle != 0) {
             g_warning("weblocksd has used two handles for one name");
             service_socket_disconnect(gateway->service);
             return;
@@ -340,28 +322,8 @@ on_demand(const ClusterDemand *message, gpointer data)
 }
 
 static void
-on_ready(gpointer data)
+answer_question(const Gateway *gateway, const ClusterQuestion *question)
 {
-    Gateway *gateway = data;
-
-    gateway->is_ready = TRUE;
-    drop_unwanted(gateway);
-    send_synced(gateway);
-}
-
-static void
-on_ack(guint64 serial, gpointer data)
-{
-    const Gateway *gateway = data;
-
-    session_acknowledge(gateway->session, serial);
-}
-
-static void
-on_ask(const ClusterQuestion *question, gpointer data)
-{
-    const Gateway *gateway = data;
-
     if (question->answer == CLUSTER_PACKET_STATUS)
         status_send(gateway->session, gateway->service, gateway->options->seen, question->serial);
     else
@@ -369,21 +331,42 @@ on_ask(const ClusterQuestion *question, gpointer data)
 }
 
 static void
+on_received(const ClusterMessage *message, gpointer data)
+{
+    Gateway *gateway = data;
+
+    switch (message->kind) {
+    case CLUSTER_PACKET_DEMAND:
+        take_demand(gateway, &message->demand);
+        break;
+    case CLUSTER_PACKET_READY:
+        gateway->is_ready = TRUE;
+        for_each_entry(gateway, drop_unwanted);
+        send_synced(gateway);
+        break;
+    case CLUSTER_PACKET_ACK:
+        session_acknowledge(gateway->session, message->serial);
+        break;
+    case CLUSTER_PACKET_ASK:
+        answer_question(gateway, &message->question);
+        break;
+    default:
+        g_assert_not_reached();
+    }
+}
+
+static void
 on_closed(gpointer data)
 {
     Gateway *gateway = data;
-    g_autoptr(GPtrArray) entries = copy_entries(gateway);
 
     gateway->is_ready = FALSE;
     session_service_disconnected(gateway->session);
     g_hash_table_remove_all(gateway->handles);
-    for (guint i = 0; i < entries->len; i++)
-        entry_service_disconnected(entries->pdata[i]);
+    for_each_entry(gateway, entry_service_disconnected);
 }
 
-static const ServiceSocketFunctions service_functions = {
-    on_hello, on_demand, on_ready, on_ack, on_ask, on_closed,
-};
+static const ServiceSocketFunctions service_functions = {on_hello, on_received, on_closed};
 
 /* ---- */
 

@@ -29,8 +29,8 @@ struct ServiceSocket {
 
 /* ---- the connection */
 
-static void
-drop_connection(ServiceSocket *self)
+void
+service_socket_disconnect(ServiceSocket *self)
 {
     const gboolean was_greeted = self->is_greeted;
 
@@ -44,7 +44,7 @@ static void
 on_closed(const char *reason, gpointer data)
 {
     g_message("weblocksd is disconnected: %s", reason);
-    drop_connection(data);
+    service_socket_disconnect(data);
 }
 
 static void
@@ -63,26 +63,12 @@ on_received(const ClusterMessage *message, gpointer data)
 {
     ServiceSocket *self = data;
 
-    if (!self->is_greeted) {
+    if (!self->is_greeted)
         receive_hello(self, message);
-        return;
-    }
-    switch (message->kind) {
-    case CLUSTER_PACKET_DEMAND:
-        self->functions->demand(&message->demand, self->data);
-        break;
-    case CLUSTER_PACKET_READY:
-        self->functions->ready(self->data);
-        break;
-    case CLUSTER_PACKET_ACK:
-        self->functions->ack(message->serial, self->data);
-        break;
-    case CLUSTER_PACKET_ASK:
-        self->functions->ask(&message->question, self->data);
-        break;
-    default:
+    else if (message->kind == CLUSTER_PACKET_HELLO)
         on_closed("a packet out of order", self);
-    }
+    else
+        self->functions->received(message, self->data);
 }
 
 static const ClusterConnectionHandler handler = {
@@ -119,7 +105,7 @@ on_connection(int listen_fd, GIOCondition condition, gpointer data)
         close(fd);
         return G_SOURCE_CONTINUE;
     }
-    drop_connection(self);
+    service_socket_disconnect(self);
     self->connection = cluster_connection_new(fd, &handler, self);
     return G_SOURCE_CONTINUE;
 }
@@ -236,12 +222,6 @@ service_socket_free(ServiceSocket *self)
         unlink(self->path);
     g_free(self->path);
     g_free(self);
-}
-
-void
-service_socket_disconnect(ServiceSocket *self)
-{
-    drop_connection(self);
 }
 
 /* ---- sending */

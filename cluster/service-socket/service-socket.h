@@ -21,10 +21,8 @@
  * return. */
 typedef struct {
     void (*hello)(gpointer data);
-    void (*demand)(const ClusterDemand *message, gpointer data);
-    void (*ready)(gpointer data);
-    void (*ack)(guint64 serial, gpointer data);
-    void (*ask)(const ClusterQuestion *question, gpointer data);
+    /* DEMAND, READY, ACK or ASK. */
+    void (*received)(const ClusterMessage *message, gpointer data);
     /* The service that sent `hello` has disconnected. Not called by service_socket_free(). */
     void (*closed)(gpointer data);
 } ServiceSocketFunctions;

@@ -191,7 +191,7 @@ run_name_command(char **words, gpointer id)
     const char *command = words[1];
 
     if (g_str_equal(command, "create")) {
-        engine_create_claim(engine, words[2], words[3], words[4], on_answer, id);
+        engine_create_claim(engine, words[2], NULL, words[3], words[4], on_answer, id);
     } else if (g_str_equal(command, "list")) {
         engine_list_claims(engine, words[2], (EngineWatch)number(words[3]), on_answer, id);
     } else if (g_str_equal(command, "notify")) {
@@ -208,13 +208,13 @@ run_name_command(char **words, gpointer id)
         engine_steal(engine, words[2], words[3], number(words[4]), (const char *const *)holders,
                      or_null(words[6]), words[7], on_stolen, id);
     } else if (g_str_equal(command, "delete")) {
-        engine_delete_claim(engine, words[2], words[3], on_answer, id);
+        engine_delete(engine, words[2], words[3], on_answer, id);
     } else if (g_str_equal(command, "swap")) {
-        engine_swap(engine, words[2], words[3], words[4], words[5], on_answer, id);
+        engine_create_claim(engine, words[2], words[3], words[4], words[5], on_answer, id);
     } else if (g_str_equal(command, "make")) {
         engine_request_create(engine, words[2], words[3], ZOO_PERSISTENT, on_answer, id);
     } else if (g_str_equal(command, "set")) {
-        engine_request_set(engine, words[2], words[3], -1, on_answer, id);
+        engine_notify(engine, words[2], words[3], on_answer, id);
     } else if (g_str_equal(command, "set-many")) {
         set_many(words[2], (guint)number(words[3]), id);
     } else if (g_str_equal(command, "get")) {

@@ -44,23 +44,18 @@ on_hello(gpointer data)
 }
 
 static void
-on_ready(gpointer data)
+on_received(const ClusterMessage *message, gpointer data)
 {
-    record(data, "ready");
-}
-
-static void
-on_ack(guint64 serial, gpointer data)
-{
-    record(data, "ack %u", (guint)serial);
-}
-
-static void
-on_ask(const ClusterQuestion *question, gpointer data)
-{
-    record(data, "ask %s", question->name);
-    if (g_str_equal(question->name, "disconnect"))
-        service_socket_disconnect(((Fixture *)data)->socket);
+    if (message->kind == CLUSTER_PACKET_READY) {
+        record(data, "ready");
+    } else if (message->kind == CLUSTER_PACKET_ACK) {
+        record(data, "ack %u", (guint)message->serial);
+    } else {
+        g_assert_cmpuint(message->kind, ==, CLUSTER_PACKET_ASK);
+        record(data, "ask %s", message->question.name);
+        if (g_str_equal(message->question.name, "disconnect"))
+            service_socket_disconnect(((Fixture *)data)->socket);
+    }
 }
 
 static void
@@ -71,9 +66,7 @@ on_closed(gpointer data)
 
 static const ServiceSocketFunctions functions = {
     .hello = on_hello,
-    .ready = on_ready,
-    .ack = on_ack,
-    .ask = on_ask,
+    .received = on_received,
     .closed = on_closed,
 };
 
