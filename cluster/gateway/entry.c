@@ -128,7 +128,7 @@ static char *
 get_text(const Entry *entry)
 {
     return g_strdup_printf("%" G_GINT64_FORMAT " %" G_GUINT64_FORMAT " %s", g_get_real_time(),
-                           session_get_block(entry->context->session, entry->bucket),
+                           seen_get_block(entry->context->session->seen, entry->bucket),
                            entry->context->host);
 }
 
@@ -178,7 +178,7 @@ static void
 count(const Operation *operation, EngineResult result)
 {
     Entry *entry = operation->entry;
-    double *metrics = session_get_metrics(entry->context->session);
+    double *metrics = entry->context->session->metrics;
     gint64 took_us = g_get_monotonic_time() - entry->since_us;
 
     if (operation->kind == CLAIM_WATCH && result == ENGINE_OK)

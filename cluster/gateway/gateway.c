@@ -159,9 +159,9 @@ sweep(Gateway *gateway)
 {
     char **paths;
 
-    if (gateway->is_sweeping || !session_is_reattached(gateway->session))
+    if (gateway->is_sweeping || !gateway->session->is_reattached)
         return;
-    paths = session_get_left(gateway->session);
+    paths = gateway->session->left;
     if (paths != NULL && paths[0] == NULL) {
         session_set_found(gateway->session);
         return;
@@ -210,11 +210,12 @@ drop_unwanted(Entry *entry)
 /* ---- the session */
 
 static void
-on_session_ready(guint64 id, gpointer data)
+on_session_ready(gpointer data)
 {
     Gateway *gateway = data;
 
-    g_message("connected to ZooKeeper, session 0x%" G_GINT64_MODIFIER "x", id);
+    g_message("connected to ZooKeeper, session 0x%" G_GINT64_MODIFIER "x",
+              session_get_id(gateway->session));
     for_each_entry(gateway, entry_session_ready);
     send_synced(gateway);
 }
@@ -243,14 +244,15 @@ on_session_changed(const char *name_path, gpointer data)
 }
 
 static void
-on_lease_changed(
-    guint64 serial, gint64 deadline_us, ClusterState state, ClusterReason reason, gpointer data)
+on_lease_changed(guint64 serial, gpointer data)
 {
     const Gateway *gateway = data;
-    const guint64 id = deadline_us != 0 ? session_get_id(gateway->session) : 0;
+    const Session *session = gateway->session;
+    const gint64 deadline_us = session->lease.deadline_us;
 
-    service_socket_send(gateway->service, CLUSTER_PACKET_LEASE, serial, deadline_us, id, state,
-                        reason);
+    service_socket_send(gateway->service, CLUSTER_PACKET_LEASE, serial, deadline_us,
+                        deadline_us != 0 ? session_get_id(session) : 0, session->state,
+                        session->reason);
 }
 
 static gboolean

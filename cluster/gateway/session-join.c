@@ -4,7 +4,7 @@
 /* Whether the engine's data are those that this host has used before, and as its configuration has
  * them. Until that is known, the session is not ready. */
 
-#include "session-private.h"
+#include "session.h"
 
 #include "session-file.h"
 
@@ -67,12 +67,6 @@ note_block(Session *session, const char *bucket, guint64 block)
         "be used. See weblocks-clusterd(8)",
         bucket);
     session->has_warned = TRUE;
-}
-
-guint64
-session_get_block(const Session *session, const char *bucket)
-{
-    return seen_get_block(session->seen, bucket);
 }
 
 gboolean

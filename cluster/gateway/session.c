@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "session-private.h"
+#include "session.h"
 
 #include "boot-time.h"
 #include "session-file.h"
@@ -33,9 +33,7 @@ may_have_nodes(const Session *session)
 static void
 report_lease(Session *session)
 {
-    session->functions->lease_changed(lease_next_serial(&session->lease),
-                                      session->lease.deadline_us, session->state, session->reason,
-                                      session->data);
+    session->functions->lease_changed(lease_next_serial(&session->lease), session->data);
 }
 
 static void
@@ -278,7 +276,7 @@ session_become_ready(Session *session)
     session->was_ready = TRUE;
     session->has_failed = FALSE;
     set_state(session, CLUSTER_STATE_ACTIVE, CLUSTER_REASON_NONE);
-    session->functions->ready(session_get_id(session), session->data);
+    session->functions->ready(session->data);
     /* Without a lease, nodes that were made before would stay as long as this process, if the lock
      * service doesn't connect any more. */
     if (session->lease.deadline_us == 0 && may_have_nodes(session))
@@ -496,24 +494,6 @@ guint64
 session_get_id(const Session *session)
 {
     return engine_get_session(session->engine)->id;
-}
-
-double *
-session_get_metrics(Session *session)
-{
-    return session->metrics;
-}
-
-gboolean
-session_is_reattached(const Session *session)
-{
-    return session->is_reattached;
-}
-
-char **
-session_get_left(const Session *session)
-{
-    return session->left;
 }
 
 void

@@ -19,6 +19,7 @@
 #include "cluster-config.h"
 #include "cluster-packet.h"
 #include "engine.h"
+#include "lease.h"
 #include "seen.h"
 
 typedef struct Session Session;
@@ -40,20 +41,51 @@ typedef enum {
 } Metric;
 
 typedef struct {
-    void (*ready)(guint64 id, gpointer data);
+    void (*ready)(gpointer data);
     void (*interrupted)(gpointer data);
     void (*ended)(gpointer data);
     void (*changed)(const char *name_path, gpointer data);
-    /* A new deadline or state has to be sent to the lock service. */
-    void (*lease_changed)(guint64 serial,
-                          gint64 deadline_us,
-                          ClusterState state,
-                          ClusterReason reason,
-                          gpointer data);
+    /* A new deadline or state has to be sent to the lock service, with this number. */
+    void (*lease_changed)(guint64 serial, gpointer data);
     /* Whether this process has nodes, or may have some: only then, or if the one before may have
      * left some, there is a lease. */
     gboolean (*has_nodes)(gpointer data);
 } SessionFunctions;
+
+struct Session {
+    const ClusterConfig *config;
+    const char *credential; /* NULL: none */
+    const char *host;
+    const char *directory;
+    Seen *seen;
+    const SessionFunctions *functions;
+    gpointer data;
+
+    Engine *engine;   /* NULL: waiting for the next attempt */
+    Engine *old;      /* ended, and about to be closed; or NULL */
+    gint64 closes_us; /* when to close it at the latest */
+    gboolean is_ready;
+    gboolean was_ready;     /* in this process */
+    gboolean is_reattached; /* an earlier process has begun the session, and may have left nodes in
+                               it; until they have been found */
+    char **left;            /* the paths of the names for which it may have; NULL: not known */
+    gboolean is_outdated;   /* its time-out is not the configured one */
+    gboolean has_begun;     /* one; a stored session is for the first */
+    gboolean is_probing;    /* the session is only to learn the servers' tick */
+    gboolean has_probed;    /* since the last session has ended */
+    guint n_checked;        /* buckets, in the configuration's order: see check_buckets() */
+    guint retry_source;
+
+    Lease lease;
+    gboolean has_service;
+    guint lease_source;
+    guint unreachable_source; /* until the engine has ended a session that is interrupted */
+    gboolean has_failed;      /* to begin; the reason was logged */
+    gboolean has_warned;      /* that the tokens of a bucket will be used up */
+    ClusterState state;
+    ClusterReason reason;      /* for the last state that is not ACTIVE */
+    double metrics[N_METRICS]; /* by Metric */
+};
 
 /* `config`, `host`, `directory` and `seen` are borrowed and have to stay valid. */
 Session *session_new(const ClusterConfig *config,
@@ -77,23 +109,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Session, session_free)
 Engine *session_get_engine(const Session *session);
 guint64 session_get_id(const Session *session);
 
-/* The values, by Metric. */
-double *session_get_metrics(Session *session);
-
-/* Whether an earlier process has begun the session, and may have left nodes in it; until they have
- * been found. */
-gboolean session_is_reattached(const Session *session);
-/* The paths of the names for which it may have left them, borrowed; NULL: this is not known. */
-char **session_get_left(const Session *session);
+/* The nodes of an earlier process have been found. */
 void session_set_found(Session *session);
 
 /* An operation was answered. Returns FALSE, and the session has ended, if its result must not be
  * used: the lease was over, or the operation failed for good. `is_write`: it proves that the
  * session lived when it was sent. */
 gboolean session_check_answer(Session *session, const EngineAnswer *answer, gboolean is_write);
-
-/* The highest block of the bucket that this host has seen. */
-guint64 session_get_block(const Session *session, const char *bucket);
 
 /* The engine has issued this block. Returns FALSE, and the session has ended, if this host has seen
  * it or a later one before. */
@@ -103,3 +125,18 @@ gboolean session_take_block(Session *session, const char *bucket, guint64 block)
 void session_service_connected(Session *session);
 void session_service_disconnected(Session *session);
 void session_acknowledge(Session *session, guint64 serial);
+
+/* ---- the beginning: session.c decides when, session-join.c compares the engine's data */
+
+/* Ends the use of the session. It is closed later, when the lock service has notified its clients
+ * that their locks are lost, so that no other host gets them before. */
+void session_end(Session *session, ClusterReason reason);
+
+/* Attempts to begin a session are repeated indefinitely; the reason why they fail is logged once.
+ */
+gboolean session_is_first_failure(Session *session);
+
+/* There is a connection. Ends the session, or calls session_become_ready(); if the connection
+ * breaks, it is to be called again. */
+void session_join(Session *session);
+void session_become_ready(Session *session);

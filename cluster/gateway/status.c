@@ -16,7 +16,7 @@ typedef struct {
 
 /* Returns lines, owned. */
 static char *
-get_metrics(Session *session)
+get_metrics(const Session *session)
 {
     static const char *const names[N_METRICS] = {
         [METRIC_GRANTS] = "grants_total",
@@ -29,7 +29,7 @@ get_metrics(Session *session)
         [METRIC_LEAST_LEASE_LEFT] = "least_lease_left_seconds",
         [METRIC_HIGHEST_TOKEN] = "highest_token",
     };
-    const double *values = session_get_metrics(session);
+    const double *values = session->metrics;
     GString *text = g_string_new(NULL);
     char digits[G_ASCII_DTOSTR_BUF_SIZE];
 
