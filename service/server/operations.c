@@ -160,61 +160,24 @@ request(Client *client, const Channel *channel, const LockCall *call, const Targ
     }
 }
 
-/* The bucket, the agent and the id of the request that a call refers to. */
-typedef struct {
-    LockManager *manager; /* borrowed; NULL: there is no such request */
-    Agent *agent;
-    guint64 id;
-} Reference;
-
-static Reference
-find_request(const Client *client, const LockCall *call, const Target *target)
-{
-    Reference found = {NULL, client->agent, call->id};
-
-    if (call->key != 0) {
-        const LockRequest *live = agent_find_key(client->agent, call->key);
-
-        if (live != NULL) {
-            found.manager = live->queue->manager;
-            found.id = live->id;
-        }
-    } else {
-        found.manager = target_find_manager(target);
-    }
-    return found;
-}
-
+/* Releases, downgrades or aborts what the agent has by the key or, in the bucket, by the id. */
 static void
-release(Client *client, const Channel *channel, const LockCall *call, const Target *target)
+change_own(Client *client, const Channel *channel, const LockCall *call, const Target *target)
 {
-    Reference found = find_request(client, call, target);
-    LockReply reply = {LOCK_RESULT_NOT_HELD};
+    Agent *agent = client->agent;
+    const LockRequest *live = call->key != 0 ? agent_find_key(agent, call->key) : NULL;
+    LockManager *manager = call->key == 0 ? target_find_manager(target) : NULL;
+    guint64 id = live != NULL ? live->id : call->id;
+    LockReply reply = {call->kind == LOCK_CALL_ABORT ? LOCK_RESULT_OK : LOCK_RESULT_NOT_HELD};
 
-    if (found.manager != NULL)
-        reply.result = lock_manager_release(found.manager, found.agent, found.id);
-    notify_reply(client, channel, call, &reply);
-}
-
-static void
-downgrade(Client *client, const Channel *channel, const LockCall *call, const Target *target)
-{
-    Reference found = find_request(client, call, target);
-    LockReply reply = {LOCK_RESULT_NOT_HELD};
-
-    if (found.manager != NULL)
-        reply.result = lock_manager_downgrade(found.manager, found.agent, found.id);
-    notify_reply(client, channel, call, &reply);
-}
-
-static void
-abort_request(Client *client, const Channel *channel, const LockCall *call, const Target *target)
-{
-    Reference found = find_request(client, call, target);
-    LockReply reply = {LOCK_RESULT_OK};
-
-    reply.aborted =
-        found.manager != NULL && lock_manager_abort(found.manager, found.agent, found.id);
+    if (live != NULL)
+        manager = live->queue->manager;
+    if (manager != NULL && call->kind == LOCK_CALL_RELEASE)
+        reply.result = lock_manager_release(manager, agent, id);
+    else if (manager != NULL && call->kind == LOCK_CALL_DOWNGRADE)
+        reply.result = lock_manager_downgrade(manager, agent, id);
+    else if (manager != NULL)
+        reply.aborted = lock_manager_abort(manager, agent, id);
     notify_reply(client, channel, call, &reply);
 }
 
@@ -247,12 +210,8 @@ operations_serve(Client *client, const Channel *channel, const LockCall *call, c
 
     if (call->kind == LOCK_CALL_REQUEST) {
         request(client, channel, call, target);
-    } else if (call->kind == LOCK_CALL_RELEASE) {
-        release(client, channel, call, target);
-    } else if (call->kind == LOCK_CALL_ABORT) {
-        abort_request(client, channel, call, target);
-    } else if (call->kind == LOCK_CALL_DOWNGRADE) {
-        downgrade(client, channel, call, target);
+    } else if (lock_call_is_about_own(call)) {
+        change_own(client, channel, call, target);
     } else {
         if (call->kind == LOCK_CALL_END)
             operations_replace_agent(client);
