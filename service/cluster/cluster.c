@@ -85,7 +85,8 @@ lose(ClusteredQueue *clustered, gpointer data)
 
     if (is_kept(clustered, loss))
         return;
-    clustered_queue_note_unconfirmed(clustered);
+    if (!clustered->is_confirmed)
+        clustered->block = 0; /* it won't be */
     if (now.permit == PERMIT_NONE && now.held == PERMIT_NONE)
         return;
     permit_revoke(clustered->queue, EFFECT_LOST);
@@ -189,7 +190,8 @@ receive_permit(Cluster *self, ClusteredQueue *clustered, const ClusterTurn *mess
 static void
 receive_revoked(ClusteredQueue *clustered, const ClusterTurn *message)
 {
-    clustered_queue_note_revoked(clustered);
+    clustered->block = 0;
+    clustered->must_send = TRUE;
     permit_revoke(clustered->queue,
                   message->reason == CLUSTER_REVOKED_STOLEN ? EFFECT_STOLEN : EFFECT_LOST);
 }
@@ -208,7 +210,7 @@ receive_synced(Cluster *self)
 static void
 receive_for_queue(Cluster *self, guint32 kind, const ClusterTurn *turn)
 {
-    ClusteredQueue *clustered = clustered_queues_find(&self->queues, turn->handle);
+    ClusteredQueue *clustered = g_hash_table_lookup(self->queues.by_handle, &turn->handle);
 
     if (clustered == NULL) {
         /* An unneeded permit can't be returned otherwise. */
@@ -305,7 +307,7 @@ on_retry(gpointer data)
 static void
 connect_later(Cluster *self)
 {
-    if (self->retry_id != 0 || clustered_queues_get_size(&self->queues) == 0)
+    if (self->retry_id != 0 || g_hash_table_size(self->queues.by_queue) == 0)
         return;
     self->retry_id = g_timeout_add(self->delay_ms, on_retry, self);
     self->delay_ms = MIN(2 * self->delay_ms, DELAY_MAX_MS);
@@ -400,7 +402,7 @@ cluster_write_demands(Cluster *self)
     if (self->server->user_agent.demands->len == 0)
         return;
     take_changed(self, get_output(self));
-    if (clustered_queues_get_size(&self->queues) > 0)
+    if (g_hash_table_size(self->queues.by_queue) > 0)
         connect_gateway(self);
 }
 
@@ -501,7 +503,7 @@ cluster_begin(Cluster *self, gint64 deadline_us)
     take_changed(self, NULL);
     /* During a lease, the gateway may have claims that nothing needs any more: it deletes them when
      * this service is connected. */
-    if (clustered_queues_get_size(&self->queues) == 0 && deadline_us <= boot_time_get_us())
+    if (g_hash_table_size(self->queues.by_queue) == 0 && deadline_us <= boot_time_get_us())
         return;
     /* Without a stored deadline, it is over immediately. */
     lease_timer_set(&self->lease, MAX(deadline_us, 1));
@@ -523,18 +525,14 @@ cluster_get_deadline_us(const Cluster *self)
     return self->lease.deadline_us;
 }
 
-void
-cluster_get_info(const Cluster *self, ClusterInfo *out_info)
+ClusterInfo
+cluster_get_info(const Cluster *self)
 {
-    gint64 left_us = self->lease.deadline_us - boot_time_get_us();
+    gint64 left_us = self != NULL ? self->lease.deadline_us - boot_time_get_us() : 0;
 
-    *out_info = (ClusterInfo){
-        .state = self->state,
-        .reason = self->reason,
-        .lease_left_us = MAX(left_us, 0),
-        .status = CLUSTER_STATUS_NONE,
-        .config = self->config,
-    };
+    if (self == NULL)
+        return (ClusterInfo){.state = CLUSTER_STATE_OFF};
+    return (ClusterInfo){self->state, self->reason, MAX(left_us, 0)};
 }
 
 guint64

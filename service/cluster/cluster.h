@@ -20,7 +20,7 @@
 #include <glib.h>
 
 #include "client.h"
-#include "cluster-info.h"
+#include "cluster-packet.h"
 
 typedef struct {
     /* Called before the core is used: sets its time, and calls cluster_check_lease(). */
@@ -67,8 +67,14 @@ void cluster_write_demands(Cluster *cluster);
 /* Returns the deadline that a successor needs to know; 0: there is no lease. */
 gint64 cluster_get_deadline_us(const Cluster *cluster);
 
-/* The property Cluster of the service, without a status. */
-void cluster_get_info(const Cluster *cluster, ClusterInfo *out_info);
+typedef struct {
+    ClusterState state;
+    ClusterReason reason;
+    gint64 lease_left_us; /* 0: there is no lease */
+} ClusterInfo;
+
+/* The connection of this host to the cluster; NULL: none is configured. */
+ClusterInfo cluster_get_info(const Cluster *cluster);
 
 /* Asks for a packet of this kind (see ClusterQuestion; `bucket`, `name` and `host` may be NULL if
  * they don't matter); connects, if there is no connection. Returns the serial number of the answer,

@@ -56,18 +56,6 @@ clustered_queues_fini(ClusteredQueues *self)
     g_hash_table_unref(self->by_queue);
 }
 
-guint
-clustered_queues_get_size(const ClusteredQueues *self)
-{
-    return g_hash_table_size(self->by_queue);
-}
-
-ClusteredQueue *
-clustered_queues_find(const ClusteredQueues *self, guint64 handle)
-{
-    return g_hash_table_lookup(self->by_handle, &handle);
-}
-
 ClusteredQueue *
 clustered_queues_get(ClusteredQueues *self, LockQueue *queue)
 {
@@ -248,20 +236,6 @@ clustered_queue_confirm(ClusteredQueue *clustered, const ClusterTurn *permit, gu
     clustered->is_confirmed = TRUE;
     clustered->sent.undecided = UNDECIDED_NONE; /* the permit decides it */
     clustered->sent.needs_tokens = FALSE;
-}
-
-void
-clustered_queue_note_revoked(ClusteredQueue *clustered)
-{
-    clustered->block = 0;
-    clustered->must_send = TRUE;
-}
-
-void
-clustered_queue_note_unconfirmed(ClusteredQueue *clustered)
-{
-    if (!clustered->is_confirmed)
-        clustered->block = 0;
 }
 
 void

@@ -48,11 +48,6 @@ typedef struct {
 void clustered_queues_init(ClusteredQueues *self, void (*on_linger)(gpointer data), gpointer data);
 void clustered_queues_fini(ClusteredQueues *self);
 
-guint clustered_queues_get_size(const ClusteredQueues *self);
-
-/* NULL: there is none with this handle. */
-ClusteredQueue *clustered_queues_find(const ClusteredQueues *self, guint64 handle);
-
 /* Creates it if there is none. */
 ClusteredQueue *clustered_queues_get(ClusteredQueues *self, LockQueue *queue);
 
@@ -68,12 +63,6 @@ void clustered_queues_update(ClusteredQueues *self, ClusteredQueue *clustered, G
 
 /* A permit of this session has been received. */
 void clustered_queue_confirm(ClusteredQueue *clustered, const ClusterTurn *permit, guint64 session);
-
-/* A permit has been revoked by the gateway, and removed from the queue. */
-void clustered_queue_note_revoked(ClusteredQueue *clustered);
-
-/* A permit of an earlier connection is not confirmed any more. */
-void clustered_queue_note_unconfirmed(ClusteredQueue *clustered);
 
 /* A GONE with this number has been received. May free it. */
 void

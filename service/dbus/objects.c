@@ -4,6 +4,7 @@
 #include "objects.h"
 
 #include "bus-names.h"
+#include "cluster.h"
 #include "config.h"
 #include "encode.h"
 #include "introspection-data.h"
@@ -94,7 +95,7 @@ append_lines(sd_bus_message *reply, const char *key, const char *text)
 }
 
 static int
-append_cluster(sd_bus_message *reply, const ClusterInfo *info)
+append_cluster(sd_bus_message *reply, const Server *server, const ClusterStatus *status)
 {
     static const char *const states[] = {"off", "connecting", "active", "suspect", "lost"};
     static const char *const reasons[] = {"",
@@ -113,18 +114,21 @@ append_cluster(sd_bus_message *reply, const ClusterInfo *info)
                                           "other-cluster",
                                           "long-ticks",
                                           "other-settings"};
-    g_auto(GStrv) buckets = get_bucket_names(info->config);
-    const guint32 left_ms = (guint32)CLAMP(info->lease_left_us / 1000, 0, G_MAXUINT32);
+    static const ClusterStatus none = {.engine = "", .hosts = "", .id = "", .metrics = ""};
+    const ClusterInfo info = cluster_get_info(server->cluster);
+    g_auto(GStrv) buckets = get_bucket_names(server->cluster_config);
+    const guint32 left_ms = (guint32)CLAMP(info.lease_left_us / 1000, 0, G_MAXUINT32);
     int r;
 
-    g_assert(info->state < G_N_ELEMENTS(states) && info->reason < G_N_ELEMENTS(reasons));
+    if (status == NULL)
+        status = &none;
+    g_assert(info.state < G_N_ELEMENTS(states) && info.reason < G_N_ELEMENTS(reasons));
     if ((r = sd_bus_message_open_container(reply, 'a', "{sv}")) < 0 ||
-        (r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}{sv}", "state", "s", states[info->state],
-                                   "reason", "s", reasons[info->reason], "leaseLeft", "u", left_ms,
-                                   "server", "s", info->status.engine, "id", "s",
-                                   info->status.id)) < 0 ||
-        (r = append_lines(reply, "hosts", info->status.hosts)) < 0 ||
-        (r = append_lines(reply, "metrics", info->status.metrics)) < 0 ||
+        (r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}{sv}", "state", "s", states[info.state],
+                                   "reason", "s", reasons[info.reason], "leaseLeft", "u", left_ms,
+                                   "server", "s", status->engine, "id", "s", status->id)) < 0 ||
+        (r = append_lines(reply, "hosts", status->hosts)) < 0 ||
+        (r = append_lines(reply, "metrics", status->metrics)) < 0 ||
         (r = append_strings(reply, "buckets", buckets)) < 0)
         return r;
     return sd_bus_message_close_container(reply);
@@ -134,7 +138,7 @@ static int
 append_value(sd_bus_message *reply,
              guint property,
              const Client *client,
-             const ClusterInfo *cluster)
+             const ClusterStatus *status)
 {
     switch (property) {
     case PROPERTY_VERSION:
@@ -145,7 +149,7 @@ append_value(sd_bus_message *reply,
         return append_limits(reply, &client->server->user_agent.limits);
     case PROPERTY_CLUSTER:
     default:
-        return append_cluster(reply, cluster);
+        return append_cluster(reply, client->server, status);
     }
 }
 
@@ -173,25 +177,25 @@ objects_find_property(ObjectKind object, const char *interface, const char *name
 }
 
 static int
-append_variant(sd_bus_message *reply, guint i, const Client *client, const ClusterInfo *cluster)
+append_variant(sd_bus_message *reply, guint i, const Client *client, const ClusterStatus *status)
 {
     int r;
 
     if ((r = sd_bus_message_open_container(reply, 'v', properties[i].type)) < 0 ||
-        (r = append_value(reply, i, client, cluster)) < 0)
+        (r = append_value(reply, i, client, status)) < 0)
         return r;
     return sd_bus_message_close_container(reply);
 }
 
 static int
-append_all(sd_bus_message *reply, const Client *client, const ClusterInfo *cluster, guint n)
+append_all(sd_bus_message *reply, const Client *client, const ClusterStatus *status, guint n)
 {
     int r = sd_bus_message_open_container(reply, 'a', "{sv}");
 
     for (guint i = 0; i < n && r >= 0; i++)
         if ((r = sd_bus_message_open_container(reply, 'e', "sv")) >= 0 &&
             (r = sd_bus_message_append(reply, "s", properties[i].name)) >= 0 &&
-            (r = append_variant(reply, i, client, cluster)) >= 0)
+            (r = append_variant(reply, i, client, status)) >= 0)
             r = sd_bus_message_close_container(reply);
     return r < 0 ? r : sd_bus_message_close_container(reply);
 }
@@ -230,7 +234,7 @@ append_machine_id(sd_bus_message *reply)
 }
 
 void
-objects_reply(Client *client, const LockCall *call, const ClusterInfo *cluster)
+objects_reply(Client *client, const LockCall *call, const ClusterStatus *status)
 {
     sd_bus_message *reply = encode_new_reply(client, call);
     g_autofree char *xml = NULL;
@@ -241,9 +245,9 @@ objects_reply(Client *client, const LockCall *call, const ClusterInfo *cluster)
     if (call->kind == LOCK_CALL_MACHINE_ID)
         r = append_machine_id(reply);
     else if (call->kind == LOCK_CALL_GET)
-        r = append_variant(reply, call->item, client, cluster);
+        r = append_variant(reply, call->item, client, status);
     else if (call->kind == LOCK_CALL_GET_ALL)
-        r = append_all(reply, client, cluster, call->item);
+        r = append_all(reply, client, status, call->item);
     else if (call->kind == LOCK_CALL_INTROSPECT)
         r = sd_bus_message_append(reply, "s", xml = objects_describe((ObjectKind)call->item, NULL));
     if (r >= 0) {

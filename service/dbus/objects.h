@@ -11,7 +11,7 @@
 #pragma once
 
 #include "bus.h"
-#include "cluster-info.h"
+#include "cluster-packet.h"
 #include "lock-call.h"
 
 typedef enum {
@@ -49,5 +49,6 @@ guint objects_find_property(ObjectKind object, const char *interface, const char
 char *objects_describe(ObjectKind object, const char *nodes);
 
 /* Replies to Ping, GetMachineId, Introspect (LockCall.item is the ObjectKind), Get (the property)
- * and GetAll (how many of the properties). `cluster` is for the property Cluster. */
-void objects_reply(Client *client, const LockCall *call, const ClusterInfo *cluster);
+ * and GetAll (how many of the properties). `status` is the gateway's, for the property Cluster;
+ * NULL: it has not answered. */
+void objects_reply(Client *client, const LockCall *call, const ClusterStatus *status);

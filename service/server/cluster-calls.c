@@ -148,19 +148,6 @@ asked_call_free(gpointer data)
 
 /* `answer` is NULL if there is none. */
 static void
-send_properties(Client *client, const LockCall *call, const ClusterMessage *answer)
-{
-    const Cluster *cluster = client->server->cluster;
-    ClusterInfo info = {.state = CLUSTER_STATE_OFF, .status = CLUSTER_STATUS_NONE};
-
-    if (cluster != NULL)
-        cluster_get_info(cluster, &info);
-    if (answer != NULL)
-        info.status = answer->status;
-    objects_reply(client, call, &info);
-}
-
-static void
 reply_to_inspect(Client *client, const LockCall *call, const ClusterMessage *answer)
 {
     const Target target = target_resolve(client, call);
@@ -193,7 +180,7 @@ reply(AskedCall *asked, const ClusterMessage *answer)
     else if (asked->call->kind == LOCK_CALL_BREAK)
         reply_to_break(client, asked, answer);
     else
-        send_properties(client, asked->call, answer);
+        objects_reply(client, asked->call, answer != NULL ? &answer->status : NULL);
 }
 
 /* At the end of the lease clock_tick() disconnects the gateway, which ends all calls. */
@@ -254,10 +241,9 @@ ask_gateway(const Server *server, const LockCall *call, guint32 uid)
 
     if (answer == CLUSTER_PACKET_STATUS)
         return ask_status(server);
-    if (answer == CLUSTER_PACKET_ROWS)
-        return cluster_ask(server->cluster, answer, uid, call->bucket, call->filter.name, NULL);
-    return cluster_ask(server->cluster, answer, uid, call->bucket, call->name,
-                       get_filter_host(&call->filter));
+    return cluster_ask(server->cluster, answer, uid, call->bucket,
+                       answer == CLUSTER_PACKET_ROWS ? call->filter.name : call->name,
+                       answer == CLUSTER_PACKET_ROWS ? NULL : get_filter_host(&call->filter));
 }
 
 static gboolean
@@ -310,7 +296,7 @@ cluster_calls_get(Client *client, const LockCall *call)
         client->agent != NULL ? client->agent->principal->identity.uid : PRINCIPAL_NO_UID;
 
     if (client->server->cluster == NULL || ask(client, call, uid, 0, 0) != CLUSTER_ASK_SENT)
-        send_properties(client, call, NULL);
+        objects_reply(client, call, NULL);
 }
 
 /* An answer that does not belong to a call is of an earlier connection. */

@@ -9,7 +9,6 @@
 #pragma once
 
 #include "client.h"
-#include "cluster-info.h"
 #include "lock-call.h"
 
 /* Serves the buckets of a cluster: creates server->cluster; takes `config`. To be called before

@@ -7,7 +7,7 @@
  *
  * Each dispatch reads and processes a batch of messages. While the turn is full, or the bus accepts
  * no more messages, the source only writes; this is back-pressure against clients that send faster
- * than they read. When the connection ends, so does the service (lifecycle_bus_lost). */
+ * than they read. When the connection ends, so does the service (lifecycle_fail). */
 
 #pragma once
 

@@ -40,6 +40,8 @@ lifecycle_fail(Server *server, const char *format, ...)
 {
     va_list arguments;
 
+    if (server->stage == SERVER_ENDED)
+        return;
     va_start(arguments, format);
     g_logv(G_LOG_DOMAIN, G_LOG_LEVEL_WARNING, format, arguments);
     va_end(arguments);
@@ -214,12 +216,4 @@ lifecycle_end_turn(Server *server)
     if (server->n_unidentified == 0 && server->turn.runnable.length == 0 &&
         bus_is_written(server->bus))
         lifecycle_end(server, EXIT_SUCCESS);
-}
-
-void
-lifecycle_bus_lost(Server *server)
-{
-    if (server->stage != SERVER_ENDED)
-        g_warning("the connection to the bus has ended");
-    lifecycle_end(server, EXIT_FAILURE);
 }

@@ -41,7 +41,7 @@
 /* Step 4: the state is restored, if there is one. From here on the service may be idle. */
 void lifecycle_run(Server *server);
 
-/* Logs why the service can't start, and ends it. */
+/* Logs why the service can't start, or continue, and ends it; does nothing if it has ended. */
 void lifecycle_fail(Server *server, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 /* Ends the service in the order above, in bounded time; one that has not begun yet ends
@@ -57,9 +57,6 @@ void lifecycle_end_turn(Server *server);
 /* The bus has answered ReleaseName: no more calls come by name, and the bus has read all that was
  * sent before. */
 void lifecycle_on_name_released(Server *server);
-
-/* The connection to the bus is lost: there is no client left to notify. */
-void lifecycle_bus_lost(Server *server);
 
 /* Removes the timers. */
 void lifecycle_fini(Server *server);

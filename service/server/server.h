@@ -3,7 +3,7 @@
 
 /* The server, which is the service on one bus: creates and connects its parts, and owns them.
  *
- * The path of a call: intake (bus) or scheduler (lock sockets) -> dispatch -> core -> notifications
+ * The path of a call: intake (bus) or scheduler (lock sockets) -> operations -> core -> operations
  * (effects to the store and to messages) -> end of the turn (commit, send). Everything runs in the
  * default main context. client.h has the struct. */
 

@@ -33,7 +33,7 @@
 /* For the names that may belong to somebody else, and paths of others. */
 Target target_resolve_other(const Client *client, const LockCall *call);
 
-/* To be called once for each call of an agent, at the entry of dispatch. The client has one. */
+/* To be called once for each call of an agent, before it is served. The client has one. */
 static inline Target
 target_resolve(const Client *client, const LockCall *call)
 {

@@ -90,7 +90,7 @@ struct Client {
 
     Admission *admission; /* of server/admission.c */
     GQueue watches;       /* of server/watches.c: Watch, by Watch.in_client */
-    GQueue documents;     /* of documents/documents.c: OpenDocument, the oldest first */
+    GQueue documents;     /* of documents/opened.c: OpenedDocument, the oldest first */
     FlowControl *flow;    /* of dbus/flow-control.c */
     PacketSocket *socket; /* of socket/packet-socket.c; NULL: none is open */
     CellPage *page;       /* of state/cell-pages.c, for that socket; NULL: it has no cells */

@@ -7,18 +7,6 @@
 
 #include "bus-names.h"
 
-gboolean
-lock_call_changes_nothing(const LockCall *call)
-{
-    return call->kind >= LOCK_CALL_QUERY;
-}
-
-gboolean
-lock_call_needs_agent(const LockCall *call)
-{
-    return call->kind < LOCK_CALL_PING;
-}
-
 const char *
 lock_call_get_name(const LockCall *call)
 {

@@ -115,10 +115,18 @@ typedef struct {
 } Channel;
 
 /* Whether the reply is all that comes of the call. */
-gboolean lock_call_changes_nothing(const LockCall *call);
+static inline gboolean
+lock_call_changes_nothing(const LockCall *call)
+{
+    return call->kind >= LOCK_CALL_QUERY;
+}
 
 /* Whether the call is made by an agent: only then its client has to be identified. */
-gboolean lock_call_needs_agent(const LockCall *call);
+static inline gboolean
+lock_call_needs_agent(const LockCall *call)
+{
+    return call->kind < LOCK_CALL_PING;
+}
 
 /* Whether the call is about a lock or request that the caller has: it may always give it up. */
 static inline gboolean
