@@ -4,13 +4,6 @@
 #include "lease.h"
 
 void
-lease_init(Lease *lease, gint64 timeout_us)
-{
-    g_assert(timeout_us > LEASE_MARGIN_US);
-    *lease = (Lease){.duration_us = timeout_us - LEASE_MARGIN_US};
-}
-
-void
 lease_set_timeout(Lease *lease, gint64 timeout_us)
 {
     lease->duration_us = timeout_us - LEASE_MARGIN_US;

@@ -31,6 +31,7 @@
 /* With a shorter time-out, one renewal that fails would be the end of the lease. */
 #define LEASE_TIMEOUT_MIN_US (LEASE_MARGIN_US + LEASE_TOUCH_AGE_US + 2 * LEASE_RENEWAL_US)
 
+/* Begins with zeros: without a lease. */
 typedef struct {
     gint64 duration_us; /* T - LEASE_MARGIN */
     gint64 deadline_us; /* 0: there is no lease */
@@ -39,9 +40,6 @@ typedef struct {
     guint64 last_serial; /* of the deadlines that were sent to the lock service */
     guint64 last_ack;
 } Lease;
-
-/* Begins without a lease. `timeout_us` is that of the session, and larger than LEASE_MARGIN_US. */
-void lease_init(Lease *lease, gint64 timeout_us);
 
 /* Another session begins, or the time-out of this one has changed. It counts from the next write
  * on. */

@@ -153,10 +153,7 @@ typedef struct {
 } Joining;
 
 static void
-joining_end_with_text(Joining *joining,
-                      const EngineAnswer *answer,
-                      EngineResult result,
-                      const char *text)
+joining_end(Joining *joining, const EngineAnswer *answer, EngineResult result, const char *text)
 {
     joining->callback(&(EngineAnswer){.result = result,
                                       .sent_us = answer->sent_us,
@@ -169,12 +166,6 @@ joining_end_with_text(Joining *joining,
     g_free(joining);
 }
 
-static void
-joining_end(Joining *joining, const EngineAnswer *answer, EngineResult result)
-{
-    joining_end_with_text(joining, answer, result, joining->instance);
-}
-
 static void make_root(Joining *joining);
 
 /* A step below the root was not done. */
@@ -182,7 +173,7 @@ static void
 joining_failed(Joining *joining, const EngineAnswer *answer)
 {
     if (answer->result != ENGINE_NO_NODE) {
-        joining_end(joining, answer, answer->result);
+        joining_end(joining, answer, answer->result, joining->instance);
         return;
     }
     make_root(joining);
@@ -199,7 +190,7 @@ on_nodes_made(const EngineAnswer *answer, gpointer data)
     }
     g_free(joining->engine->host_path);
     joining->engine->host_path = g_strdup(joining->host_path);
-    joining_end(joining, answer, ENGINE_OK);
+    joining_end(joining, answer, ENGINE_OK, joining->instance);
 }
 
 /* The node above the session's is tried when that can't be made. */
@@ -226,8 +217,8 @@ on_format_written(const EngineAnswer *answer, gpointer data)
     if (answer->result == ENGINE_OK)
         make_nodes(joining);
     else if (answer->result == ENGINE_NODE_EXISTS && joining->has_hosts)
-        joining_end_with_text(joining, answer, ENGINE_OTHER_FORMAT,
-                              "hosts with an earlier version are connected");
+        joining_end(joining, answer, ENGINE_OTHER_FORMAT,
+                    "hosts with an earlier version are connected");
     else if (answer->result == ENGINE_NODE_EXISTS || answer->result == ENGINE_BAD_VERSION)
         make_root(joining); /* another host was first */
     else
@@ -294,9 +285,9 @@ on_root_listed(const EngineAnswer *answer, gpointer data)
         text = g_strdup_printf("there is a node '%s', which this version does not know", unknown);
     joining->has_hosts = g_strv_contains(answer->children, "hosts");
     if (text != NULL)
-        joining_end_with_text(joining, answer, ENGINE_OTHER_FORMAT, text);
+        joining_end(joining, answer, ENGINE_OTHER_FORMAT, text);
     else if (joining->expected != NULL && g_strcmp0(joining->expected, joining->instance) != 0)
-        joining_end(joining, answer, ENGINE_BAD_VERSION);
+        joining_end(joining, answer, ENGINE_BAD_VERSION, joining->instance);
     else if (joining->format < FORMAT)
         write_format(joining);
     else
@@ -330,7 +321,7 @@ on_root_made(const EngineAnswer *answer, gpointer data)
     Joining *joining = data;
 
     if (answer->result != ENGINE_OK) {
-        joining_end(joining, answer, answer->result);
+        joining_end(joining, answer, answer->result, joining->instance);
         return;
     }
     engine_request_get(joining->engine, joining->engine->root, FALSE, on_root_read, joining);

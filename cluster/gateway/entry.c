@@ -128,8 +128,8 @@ static char *
 get_text(const Entry *entry)
 {
     return g_strdup_printf("%" G_GINT64_FORMAT " %" G_GUINT64_FORMAT " %s", g_get_real_time(),
-                           seen_get_block(entry->context->session->seen, entry->bucket),
-                           entry->context->host);
+                           seen_get_block(entry->context->session->options->seen, entry->bucket),
+                           entry->context->session->options->host);
 }
 
 /* Returns the block in it. */
@@ -483,7 +483,7 @@ run(Entry *entry)
         claim_action_clear(&action);
     }
     arm_tick(entry);
-    entry->context->entry_changed(entry, entry->context->data);
+    gateway_entry_changed(entry->context->gateway, entry);
 }
 
 void

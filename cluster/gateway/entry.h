@@ -21,19 +21,14 @@
 
 #define ENTRY_OPERATIONS_MAX 256
 
-typedef struct Entry Entry;
-
 /* What all entries have in common; borrowed. */
 typedef struct {
     Session *session;
     ServiceSocket *service;
-    char *host;         /* the name of this host */
     guint32 last_turn;  /* see claim_new() */
     guint n_operations; /* in progress */
     GQueue waiting;     /* of Entry: those with an operation that is not started yet */
-    /* The entry has carried out actions; it may have ended. */
-    void (*entry_changed)(Entry *entry, gpointer data);
-    gpointer data;
+    Gateway *gateway;
 } EntryContext;
 
 struct Entry {
@@ -50,7 +45,7 @@ struct Entry {
     guint32 number; /* of the last demand */
     guint generation; /* of the session; operations of earlier ones have no result any more */
     gint64 ended_us;  /* g_get_monotonic_time() when GONE was sent: since then there is no demand,
-                         and  no node of this host; 0: there is */
+                         and no node of this host; 0: there is */
     guint tick_source;
     gboolean has_unknown; /* the name has, and that was logged */
     gint64 since_us;      /* when the turn was requested, or the claim in its way was gone; or 0 */
@@ -71,7 +66,7 @@ Entry *entry_new(EntryContext *context,
 /* Drops the owner's reference; no action is carried out any more. */
 void entry_close(Entry *entry);
 
-/* Inputs. Each calls `entry_changed` at its end. */
+/* Inputs. Each calls gateway_entry_changed() at its end. */
 void entry_set_demand(Entry *entry, const ClusterDemand *demand);
 void entry_drop_demand(Entry *entry);
 void entry_service_disconnected(Entry *entry);

@@ -183,11 +183,9 @@ send_synced(Gateway *gateway)
     sweep(gateway);
 }
 
-static void
-on_entry_changed(Entry *entry, gpointer data)
+void
+gateway_entry_changed(Gateway *gateway, Entry *entry)
 {
-    Gateway *gateway = data;
-
     if (claim_is_settled(entry->claim))
         g_hash_table_remove(gateway->unsettled, entry);
     else
@@ -209,44 +207,40 @@ drop_unwanted(Entry *entry)
 
 /* ---- the session */
 
-static void
-on_session_ready(gpointer data)
+void
+gateway_session_ready(Gateway *gateway)
 {
-    Gateway *gateway = data;
-
     g_message("connected to ZooKeeper, session 0x%" G_GINT64_MODIFIER "x",
               session_get_id(gateway->session));
     for_each_entry(gateway, entry_session_ready);
     send_synced(gateway);
 }
 
-static void
-on_session_interrupted(gpointer data)
+void
+gateway_session_interrupted(Gateway *gateway)
 {
     g_message("the connection to ZooKeeper has broken");
-    for_each_entry(data, entry_session_interrupted);
+    for_each_entry(gateway, entry_session_interrupted);
 }
 
-static void
-on_session_ended(gpointer data)
+void
+gateway_session_ended(Gateway *gateway)
 {
-    for_each_entry(data, entry_session_ended);
+    for_each_entry(gateway, entry_session_ended);
 }
 
-static void
-on_session_changed(const char *name_path, gpointer data)
+void
+gateway_node_changed(Gateway *gateway, const char *name_path)
 {
-    const Gateway *gateway = data;
     Entry *entry = g_hash_table_lookup(gateway->entries, name_path);
 
     if (entry != NULL)
         entry_node_changed(entry);
 }
 
-static void
-on_lease_changed(guint64 serial, gpointer data)
+void
+gateway_lease_changed(Gateway *gateway, guint64 serial)
 {
-    const Gateway *gateway = data;
     const Session *session = gateway->session;
     const gint64 deadline_us = session->lease.deadline_us;
 
@@ -255,10 +249,9 @@ on_lease_changed(guint64 serial, gpointer data)
                         session->reason);
 }
 
-static gboolean
-has_nodes(gpointer data)
+gboolean
+gateway_has_nodes(const Gateway *gateway)
 {
-    const Gateway *gateway = data;
     GHashTableIter iter;
     const Entry *entry;
 
@@ -268,11 +261,6 @@ has_nodes(gpointer data)
             return TRUE;
     return FALSE;
 }
-
-static const SessionFunctions session_functions = {
-    on_session_ready,   on_session_interrupted, on_session_ended,
-    on_session_changed, on_lease_changed,       has_nodes,
-};
 
 /* ---- the lock service */
 
@@ -387,16 +375,12 @@ gateway_new(const GatewayOptions *options, GError **error)
                                           &service_functions, gateway, error);
     if (gateway->service == NULL)
         return NULL;
-    gateway->session =
-        session_new(options->config, options->credential, options->host, options->state_directory,
-                    options->seen, &session_functions, gateway);
+    gateway->session = session_new(options, gateway);
     gateway->context = (EntryContext){
         .session = gateway->session,
         .service = gateway->service,
-        .host = g_strdup(options->host),
         .last_turn = g_random_int(),
-        .entry_changed = on_entry_changed,
-        .data = gateway,
+        .gateway = gateway,
     };
     return g_steal_pointer(&gateway);
 }
@@ -414,6 +398,5 @@ gateway_free(Gateway *gateway)
     g_hash_table_unref(gateway->handles);
     g_hash_table_unref(gateway->entries);
     g_clear_pointer(&gateway->service, service_socket_free);
-    g_free(gateway->context.host);
     g_free(gateway);
 }

@@ -13,6 +13,7 @@
 #include "cluster-config.h"
 #include "seen.h"
 
+typedef struct Entry Entry;
 typedef struct Gateway Gateway;
 
 typedef struct {
@@ -29,3 +30,17 @@ typedef struct {
 Gateway *gateway_new(const GatewayOptions *options, GError **error);
 void gateway_free(Gateway *gateway);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Gateway, gateway_free)
+
+/* ---- called by the session and the entries */
+
+void gateway_session_ready(Gateway *gateway);
+void gateway_session_interrupted(Gateway *gateway);
+void gateway_session_ended(Gateway *gateway);
+void gateway_node_changed(Gateway *gateway, const char *name_path);
+/* A new deadline or state has to be sent to the lock service, with this number. */
+void gateway_lease_changed(Gateway *gateway, guint64 serial);
+/* Whether this process has nodes, or may have some: only then, or if the one before may have left
+ * some, there is a lease. */
+gboolean gateway_has_nodes(const Gateway *gateway);
+/* The entry has carried out actions; it may have ended. */
+void gateway_entry_changed(Gateway *gateway, Entry *entry);

@@ -16,7 +16,7 @@ store_instance(Session *session, const char *instance)
 {
     g_autoptr(GError) error = NULL;
 
-    if (seen_set_instance(session->seen, instance, &error))
+    if (seen_set_instance(session->options->seen, instance, &error))
         return TRUE;
     if (session_is_first_failure(session))
         g_critical("could not store the identity of the data of the ZooKeeper servers: %s",
@@ -28,18 +28,19 @@ store_instance(Session *session, const char *instance)
 static void
 refuse_instance(Session *session, const char *instance)
 {
-    const char *id = session->config->cluster_id;
+    const char *id = session->options->config->cluster_id;
     gboolean is_other_cluster = id != NULL && g_strcmp0(instance, id) != 0;
     gboolean is_first = session_is_first_failure(session);
 
     if (is_first && is_other_cluster)
         g_critical("ClusterId= is %s, but that of the data below %s on the ZooKeeper servers is %s",
-                   id, session->config->root, instance != NULL ? instance : "not made yet");
+                   id, session->options->config->root,
+                   instance != NULL ? instance : "not made yet");
     else if (is_first)
         g_critical("the data of the ZooKeeper servers are not those that this host has used "
                    "before; tokens might be issued twice. If that is right, delete %s/seen and "
                    "restart weblocks-clusterd",
-                   session->directory);
+                   session->options->state_directory);
     session_end(session,
                 is_other_cluster ? CLUSTER_REASON_OTHER_CLUSTER : CLUSTER_REASON_OTHER_DATA);
 }
@@ -47,19 +48,19 @@ refuse_instance(Session *session, const char *instance)
 static void
 refuse_blocks(Session *session, const char *bucket, guint64 block)
 {
-    seen_refuse(session->seen);
+    seen_refuse(session->options->seen);
     if (session_is_first_failure(session))
         g_critical("the data of the ZooKeeper servers are older than those that this host has used "
                    "before (bucket '%s': block %" G_GUINT64_FORMAT " after block %" G_GUINT64_FORMAT
                    "); tokens would be issued twice. See weblocks-clusterd(8)",
-                   bucket, block, seen_get_block(session->seen, bucket));
+                   bucket, block, seen_get_block(session->options->seen, bucket));
     session_end(session, CLUSTER_REASON_OLDER_DATA);
 }
 
 static void
 note_block(Session *session, const char *bucket, guint64 block)
 {
-    seen_raise_block(session->seen, bucket, block);
+    seen_raise_block(session->options->seen, bucket, block);
     if (block <= BLOCK_WARNING || session->has_warned)
         return;
     g_warning(
@@ -72,7 +73,7 @@ note_block(Session *session, const char *bucket, guint64 block)
 gboolean
 session_take_block(Session *session, const char *bucket, guint64 block)
 {
-    if (block <= seen_get_block(session->seen, bucket)) {
+    if (block <= seen_get_block(session->options->seen, bucket)) {
         refuse_blocks(session, bucket, block);
         return FALSE;
     }
@@ -96,9 +97,9 @@ on_synced(const EngineAnswer *answer, gpointer data)
 static void
 finish_joining(Session *session)
 {
-    session_file_save(session->directory, engine_get_session(session->engine), NULL);
+    session_file_save(session->options->state_directory, engine_get_session(session->engine), NULL);
     if (session->is_reattached)
-        engine_sync(session->engine, session->config->root, on_synced, session);
+        engine_sync(session->engine, session->options->config->root, on_synced, session);
     else
         session_become_ready(session);
 }
@@ -118,7 +119,7 @@ on_block_read(const EngineAnswer *answer, gpointer data)
         check_buckets(session); /* somebody has deleted it */
     if (answer->result != ENGINE_OK)
         return; /* interrupted: again with the next connection */
-    bucket = session->config->buckets->pdata[session->n_checked];
+    bucket = session->options->config->buckets->pdata[session->n_checked];
     settings = answer->text[0] != '\0' ? answer->text : ENGINE_SETTINGS(FALSE);
     if (!g_str_equal(settings, ENGINE_SETTINGS(bucket->is_shared))) {
         if (session_is_first_failure(session))
@@ -129,7 +130,7 @@ on_block_read(const EngineAnswer *answer, gpointer data)
         session_end(session, CLUSTER_REASON_OTHER_SETTINGS);
         return;
     }
-    if (answer->block < seen_get_block(session->seen, bucket->name)) {
+    if (answer->block < seen_get_block(session->options->seen, bucket->name)) {
         refuse_blocks(session, bucket->name, answer->block);
         return;
     }
@@ -146,7 +147,7 @@ on_bucket_made(const EngineAnswer *answer, gpointer data)
 
     if (!session_check_answer(session, answer, FALSE) || answer->result != ENGINE_OK)
         return; /* interrupted: again with the next connection */
-    bucket = session->config->buckets->pdata[session->n_checked];
+    bucket = session->options->config->buckets->pdata[session->n_checked];
     engine_read_block(session->engine, bucket->name, on_block_read, session);
 }
 
@@ -157,11 +158,11 @@ check_buckets(Session *session)
 {
     const ClusterBucketConfig *bucket;
 
-    if (session->n_checked == session->config->buckets->len) {
+    if (session->n_checked == session->options->config->buckets->len) {
         finish_joining(session);
         return;
     }
-    bucket = session->config->buckets->pdata[session->n_checked];
+    bucket = session->options->config->buckets->pdata[session->n_checked];
     engine_ensure_bucket(session->engine, bucket->name, ENGINE_SETTINGS(bucket->is_shared),
                          on_bucket_made, session);
 }
@@ -193,11 +194,12 @@ on_joined(const EngineAnswer *answer, gpointer data)
         session_end(session, CLUSTER_REASON_UNEXPECTED);
         return;
     }
-    if (seen_get_instance(session->seen) == NULL && !store_instance(session, answer->text)) {
+    if (seen_get_instance(session->options->seen) == NULL &&
+        !store_instance(session, answer->text)) {
         session_end(session, CLUSTER_REASON_STORAGE);
         return;
     }
-    if (!g_str_equal(seen_get_instance(session->seen), answer->text)) {
+    if (!g_str_equal(seen_get_instance(session->options->seen), answer->text)) {
         refuse_instance(session, answer->text);
         return;
     }
@@ -208,8 +210,9 @@ on_joined(const EngineAnswer *answer, gpointer data)
 void
 session_join(Session *session)
 {
-    engine_join(session->engine, session->host,
-                session->config->cluster_id != NULL ? session->config->cluster_id
-                                                    : seen_get_instance(session->seen),
+    engine_join(session->engine, session->options->host,
+                session->options->config->cluster_id != NULL
+                    ? session->options->config->cluster_id
+                    : seen_get_instance(session->options->seen),
                 on_joined, session);
 }

@@ -25,7 +25,7 @@ static void begin(Session *session);
 static gboolean
 may_have_nodes(const Session *session)
 {
-    return session->is_reattached || session->functions->has_nodes(session->data);
+    return session->is_reattached || gateway_has_nodes(session->gateway);
 }
 
 /* ---- lease */
@@ -33,7 +33,7 @@ may_have_nodes(const Session *session)
 static void
 report_lease(Session *session)
 {
-    session->functions->lease_changed(lease_next_serial(&session->lease), session->data);
+    gateway_lease_changed(session->gateway, lease_next_serial(&session->lease));
 }
 
 static void
@@ -117,13 +117,13 @@ forget(Session *session)
 {
     g_clear_handle_id(&session->lease_source, g_source_remove);
     g_clear_handle_id(&session->unreachable_source, g_source_remove);
-    session_file_delete(session->directory);
+    session_file_delete(session->options->state_directory);
     session->is_ready = FALSE;
     session_set_found(session);
     session->has_probed = FALSE;
     session->lease.deadline_us = 0;
     session->lease.is_renewing = FALSE;
-    session->functions->ended(session->data);
+    gateway_session_ended(session->gateway);
 }
 
 void
@@ -137,7 +137,7 @@ session_end(Session *session, ClusterReason reason)
     note_lease_left(session, now_us);
     session->old = g_steal_pointer(&session->engine);
     session->closes_us = MAX(get_last_deadline_us(session, now_us), now_us) + GRACE_US;
-    seen_store(session->seen);
+    seen_store(session->options->seen);
     forget(session);
     session->state = CLUSTER_STATE_LOST;
     session->reason = reason;
@@ -244,7 +244,7 @@ session_check_answer(Session *session, const EngineAnswer *answer, gboolean is_w
     if (answer->result == ENGINE_DENIED && session_is_first_failure(session))
         g_warning("the ZooKeeper servers deny access to %s: the credential is not the one with "
                   "which it was made",
-                  session->config->root);
+                  session->options->config->root);
     if (lease_is_over(&session->lease, now_us) || answer->result == ENGINE_DENIED ||
         answer->result == ENGINE_OTHER) {
         session_end(session, get_answer_reason(session, answer, now_us));
@@ -276,7 +276,7 @@ session_become_ready(Session *session)
     session->was_ready = TRUE;
     session->has_failed = FALSE;
     set_state(session, CLUSTER_STATE_ACTIVE, CLUSTER_REASON_NONE);
-    session->functions->ready(session->data);
+    gateway_session_ready(session->gateway);
     /* Without a lease, nodes that were made before would stay as long as this process, if the lock
      * service doesn't connect any more. */
     if (session->lease.deadline_us == 0 && may_have_nodes(session))
@@ -358,7 +358,7 @@ on_state_changed(EngineState state, gpointer data)
             g_timeout_add(engine_get_session(session->engine)->timeout_ms, on_unreachable, session);
         if (session->lease.deadline_us == 0)
             set_state(session, CLUSTER_STATE_CONNECTING, CLUSTER_REASON_UNREACHABLE);
-        session->functions->interrupted(session->data);
+        gateway_session_interrupted(session->gateway);
     }
 }
 
@@ -368,7 +368,7 @@ on_changed(const char *name_path, G_GNUC_UNUSED const char *claim, gpointer data
     Session *session = data;
 
     if (session->is_ready)
-        session->functions->changed(name_path, session->data);
+        gateway_node_changed(session->gateway, name_path);
 }
 
 static const EngineEvents engine_events = {on_state_changed, on_changed};
@@ -390,15 +390,15 @@ begin(Session *session)
 {
     EngineSession stored;
     EngineConfig config = {
-        .servers = session->config->servers,
-        .root = session->config->root,
-        .credential = session->credential,
-        .timeout_ms = session->config->session_timeout_secs * 1000,
+        .servers = session->options->config->servers,
+        .root = session->options->config->root,
+        .credential = session->options->credential,
+        .timeout_ms = session->options->config->session_timeout_secs * 1000,
     };
     g_autoptr(GError) error = NULL;
 
     session->was_ready = FALSE;
-    if (seen_is_refused(session->seen)) {
+    if (seen_is_refused(session->options->seen)) {
         /* There is no other attempt in this process. */
         if (session_is_first_failure(session))
             g_critical("the data of the ZooKeeper servers were older than those that this host has "
@@ -407,7 +407,8 @@ begin(Session *session)
         return;
     }
     session->is_reattached =
-        !session->has_begun && session_file_load(session->directory, &stored, &session->left);
+        !session->has_begun &&
+        session_file_load(session->options->state_directory, &stored, &session->left);
     session->is_outdated = session->is_reattached && stored.timeout_ms != config.timeout_ms;
     session->is_probing = !session->is_reattached && !session->has_probed;
     if (session->is_reattached)
@@ -432,27 +433,15 @@ begin(Session *session)
 /* ---- */
 
 Session *
-session_new(const ClusterConfig *config,
-            const char *credential,
-            const char *host,
-            const char *directory,
-            Seen *seen,
-            const SessionFunctions *functions,
-            gpointer data)
+session_new(const GatewayOptions *options, Gateway *gateway)
 {
     Session *session = g_new0(Session, 1);
 
-    session->config = config;
-    session->credential = credential;
-    session->host = host;
-    session->directory = directory;
-    session->functions = functions;
-    session->data = data;
-    session->seen = seen;
+    session->options = options;
+    session->gateway = gateway;
     session->state = CLUSTER_STATE_CONNECTING;
     session->reason = CLUSTER_REASON_UNREACHABLE;
-    lease_init(&session->lease, (gint64)config->session_timeout_secs * G_USEC_PER_SEC);
-    session->metrics[METRIC_LEAST_LEASE_LEFT] = config->session_timeout_secs;
+    session->metrics[METRIC_LEAST_LEASE_LEFT] = options->config->session_timeout_secs;
     session->retry_source = g_idle_add(on_retry, session);
     return session;
 }
@@ -461,7 +450,8 @@ void
 session_leave(Session *session, GHashTable *paths)
 {
     if (session->is_ready && !session->is_reattached)
-        session_file_save(session->directory, engine_get_session(session->engine), paths);
+        session_file_save(session->options->state_directory, engine_get_session(session->engine),
+                          paths);
 }
 
 void
@@ -475,7 +465,7 @@ session_free(Session *session)
     if (session->engine != NULL) {
         session->is_ready = FALSE;
         if (!keeps_session)
-            session_file_delete(session->directory);
+            session_file_delete(session->options->state_directory);
         engine_free(g_steal_pointer(&session->engine), keeps_session);
     }
     if (session->old != NULL)

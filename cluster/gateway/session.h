@@ -16,11 +16,10 @@
 
 #pragma once
 
-#include "cluster-config.h"
 #include "cluster-packet.h"
 #include "engine.h"
+#include "gateway.h"
 #include "lease.h"
-#include "seen.h"
 
 typedef struct Session Session;
 
@@ -40,26 +39,9 @@ typedef enum {
     N_METRICS,
 } Metric;
 
-typedef struct {
-    void (*ready)(gpointer data);
-    void (*interrupted)(gpointer data);
-    void (*ended)(gpointer data);
-    void (*changed)(const char *name_path, gpointer data);
-    /* A new deadline or state has to be sent to the lock service, with this number. */
-    void (*lease_changed)(guint64 serial, gpointer data);
-    /* Whether this process has nodes, or may have some: only then, or if the one before may have
-     * left some, there is a lease. */
-    gboolean (*has_nodes)(gpointer data);
-} SessionFunctions;
-
 struct Session {
-    const ClusterConfig *config;
-    const char *credential; /* NULL: none */
-    const char *host;
-    const char *directory;
-    Seen *seen;
-    const SessionFunctions *functions;
-    gpointer data;
+    const GatewayOptions *options;
+    Gateway *gateway; /* borrowed */
 
     Engine *engine;   /* NULL: waiting for the next attempt */
     Engine *old;      /* ended, and about to be closed; or NULL */
@@ -87,14 +69,8 @@ struct Session {
     double metrics[N_METRICS]; /* by Metric */
 };
 
-/* `config`, `host`, `directory` and `seen` are borrowed and have to stay valid. */
-Session *session_new(const ClusterConfig *config,
-                     const char *credential,
-                     const char *host,
-                     const char *directory,
-                     Seen *seen,
-                     const SessionFunctions *functions,
-                     gpointer data);
+/* `options` have to stay valid. */
+Session *session_new(const GatewayOptions *options, Gateway *gateway);
 
 /* To be called before session_free() at an orderly end: stores the paths of all names for which
  * there may be nodes. They are the keys of `paths`. */
