@@ -236,6 +236,8 @@ on_ping_again(gpointer data)
     FlowControl *self = data;
 
     self->ping_again_id = 0;
+    if (count_unacknowledged(&self->wanted) > 0)
+        ask_client(self);
     ask_if_due(self);
     return G_SOURCE_REMOVE;
 }

@@ -695,18 +695,38 @@ class NoRoomForPings(BusTestCase):
             raise BusTestCase.skipTest(cls, 'dbus-broker has no such limit')
         super().setUpClass()
 
-    def test_others_are_served(self):
-        for _ in range(4):
-            mute = self.raw_client()
+    def use_up(self):
+        mutes = [self.raw_client() for _ in range(4)]
+        for mute in mutes:
             mute.answers_pings = False
             for _ in range(70):
                 mute.query()
             mute.wait_for(mute.pings, what='a Ping')
+        return mutes
+
+    def test_others_are_served(self):
+        self.use_up()
         client = self.client()
         started = time.monotonic()
         for _ in range(4 * SENT_MAX):
             client.query()
         diagnostic(f'{4 * SENT_MAX} calls in {time.monotonic() - started:.1f} s')
+
+    def test_holders_are_notified_when_there_is_room_again(self):
+        """The second notification waits for the answer to a Ping, which the bus has refused."""
+        mutes = self.use_up()
+        holder, other = self.client(), self.client()
+        bucket = self.unique('bucket')
+        held, _ = holder.request('x', bucket)
+        waits, _ = other.request('x', bucket)
+        holder.wait_for(lambda: holder.wanted, what='Wanted')
+        other.abort(waits, bucket)
+        other.sync()
+        self.assertEqual(holder.wanted, [(held, True)])
+        for mute in mutes:
+            mute.close()
+        holder.wait_for(lambda: len(holder.wanted) > 1, what='the second Wanted')
+        self.assertEqual(holder.wanted, [(held, True), (held, False)])
 
 
 if __name__ == '__main__':
