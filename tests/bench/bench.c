@@ -194,20 +194,6 @@ bench_samples_print(BenchSamples *samples, const char *prefix)
     print_with_prefix(prefix, "p99", samples->us[(guint64)samples->length * 99 / 100]);
 }
 
-int
-bench_main(int argc, char **argv, BenchRun run)
-{
-    BenchSamples *samples;
-    guint count;
-
-    bench_check_usage(argc == 3, "ADDRESS COUNT");
-    count = bench_number(argv[2]);
-    samples = bench_samples_new_shared(count);
-    run(argv[1], count, samples);
-    bench_samples_print(samples, "");
-    return EXIT_SUCCESS;
-}
-
 /* ---- processes */
 
 pid_t
@@ -240,6 +226,17 @@ bench_wait_notified(int fd)
     bench_check_errno(n >= 0, "hearing from another process");
     if (n == 0)
         bench_die("hearing from another process", "it has ended");
+}
+
+void
+bench_echo_twice(gpointer data)
+{
+    const int *fd = data;
+
+    for (guint i = 0; i < 2; i++) {
+        bench_notify(*fd);
+        bench_wait_notified(*fd);
+    }
 }
 
 void

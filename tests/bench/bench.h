@@ -44,15 +44,14 @@ double bench_samples_steady(const BenchSamples *samples);
 /* Prints PREFIXsteady, PREFIXmean, PREFIXp50 and PREFIXp99, and sorts the samples. */
 void bench_samples_print(BenchSamples *samples, const char *prefix);
 
-/* main() of a program that measures one operation: PROGRAM ADDRESS COUNT. */
-typedef void (*BenchRun)(const char *address, guint count, BenchSamples *samples);
-int bench_main(int argc, char **argv, BenchRun run);
-
 /* fork() with a child that is killed when its parent ends. */
 pid_t bench_fork(void);
 /* Send and receive one byte between processes, on a socketpair of the same type as lock sockets. */
 void bench_notify(int fd);
 void bench_wait_notified(int fd);
+/* Two round trips of a byte (`data` points to the descriptor), the least that a request and a
+ * release cost. */
+void bench_echo_twice(gpointer data);
 void bench_make_pair(int pair[2]);
 /* Kills a child and waits for its end. */
 void bench_kill(pid_t pid);

@@ -10,16 +10,10 @@
 Hand *
 hand_new(const char *address)
 {
-    g_autoptr(GError) error = NULL;
     Hand *hand = g_new0(Hand, 1);
     int flags;
 
-    hand->connection =
-        g_dbus_connection_new_for_address_sync(address,
-                                               G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT |
-                                                   G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION,
-                                               NULL, NULL, &error);
-    bench_check_error(error, address);
+    hand->connection = bench_connect(address);
     hand->client = raw_client_new(hand->connection);
     flags = fcntl(hand->client->fd, F_GETFL);
     bench_check_errno(fcntl(hand->client->fd, F_SETFL, flags & ~O_NONBLOCK) == 0, "blocking");

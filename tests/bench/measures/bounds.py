@@ -15,9 +15,8 @@ from stage import Scene, Way, cores, die_with_parent, measure_in_turns
 TRIPS = 'two round trips over a socketpair'
 REDIS = 'Redis, SET NX PX and DEL'
 NAME = 'name on {}, client bare socket'
-WAYS = {'hand-pair': 'lock by hand, bare packets', 'lock-pair sync': 'lock, sync calls',
-        'lock-pair async': 'lock, asynchronous calls',
-        'lock-pair unref': 'lock, release by last unref'}
+WAYS = {'packets': 'lock by hand, bare packets', 'sync': 'lock, sync calls',
+        'async': 'lock, asynchronous calls', 'unref': 'lock, release by last unref'}
 SCENES = {'stored': [], '--no-state': ['--no-state']}
 MANY_NAMES = f'{{}} clients: {NAME}'
 MANY = {'echo': 'two round trips with one process that echoes', 'packets': 'lock by hand, bare packets',
@@ -113,9 +112,9 @@ def ways_of_many(settings, scene):
     def way(row, server, *command):
         return time_way(row, settings, command, server, count=300 * clients)
     yield way(MANY_NAMES.format(clients, scene.kind), scene.bus.pid,
-              'name-load', scene.address, clients, 1)
+              'load', scene.address, 'names', clients, 1)
     for how in MANY:
-        yield way(row_of_many(settings, how), scene.pid, 'lock-load', scene.address, how, clients, 1)
+        yield way(row_of_many(settings, how), scene.pid, 'load', scene.address, how, clients, 1)
 
 
 def measure(settings, table):
@@ -128,11 +127,9 @@ def measure(settings, table):
         for key, arguments in SCENES.items():
             scene = stack.enter_context(Scene(settings, settings.best_kind, arguments=arguments))
             for way in WAYS:
-                name, *how = way.split()
-                ways.append(time_way(row_of(way, key), settings, [name, scene.address, *how],
-                                     scene.pid))
+                ways.append(time_way(row_of(way, key), settings, ['pair', scene.address, way], scene.pid))
             if key == 'stored':
                 ways += ways_of_many(settings, scene)
         ways.append(time_way(NAME.format(scene.kind), settings,
-                             ['name-pair', scene.address], scene.bus.pid))
+                             ['pair', scene.address, 'name'], scene.bus.pid))
         measure_in_turns(settings, table, 'one', ways, settings.repetitions)

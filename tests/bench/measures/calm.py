@@ -30,7 +30,7 @@ def calm_way(settings, scene, count):
             'echo-beside-p99': beside(ECHO, count)}
 
     def ask():
-        answers = run(settings, 'calm', scene.address, count, IN_FLIGHT, settings.count(1000, 50))
+        answers = run(settings, 'calm', scene.address, 'locks', count, settings.count(1000, 50))
         return {row: answers[key] for key, row in rows.items()}
     return Way(list(rows.values()), ask)
 
@@ -52,7 +52,7 @@ def flood_way(settings, scene):
             'echo-alone-p50': before_flood(ECHO, settings), 'echo-beside-p99': flooded(ECHO, settings)}
 
     def ask():
-        answers = run(settings, 'calm-flood', scene.address, sockets(settings),
+        answers = run(settings, 'calm', scene.address, 'flood', sockets(settings),
                       settings.count(1000, 50))
         return {row: answers[key] for key, row in rows.items()}
     return Way(list(rows.values()), ask)
@@ -62,7 +62,7 @@ def echo_way(settings, count):
     rows = {'alone-p50': alone(ECHO, count, neighbour=SAME), 'beside-p99': beside(ECHO, count, SAME)}
 
     def ask():
-        answers = run(settings, 'calm-echo', count, settings.count(1000, 50))
+        answers = run(settings, 'calm', '-', 'echo', count, settings.count(1000, 50))
         return {row: answers[key] for key, row in rows.items()}
     return Way(list(rows.values()), ask)
 

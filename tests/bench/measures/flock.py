@@ -113,8 +113,8 @@ def c_ways(settings, scene, path):
     yield way(HANDLE + COMPETING, 'compete-handle', settings.count(300, 20))
     yield way(FREE, 'free', settings.count(1500, 50))
     yield way(PARKED, 'parked', settings.count(1500, 50))
-    for row, name in ((FLOCK, 'flock'), (LOCK, 'lock'), (HANDLE, 'handle')):
-        yield steady_of(row + OVER, settings, 'flock-handover', scene.address, path, name, settings.count(300, 30))
+    for row, name in ((FLOCK, 'flock'), (LOCK, 'wait'), (HANDLE, 'handle')):
+        yield steady_of(row + OVER, settings, 'handover', scene.address, name, settings.count(300, 30), path)
 
 
 def measure(settings, table):

@@ -43,6 +43,6 @@ def measure(settings, table):
     count = settings.count(1500, 200)
     for which in CORES:
         with cores(which), Scene(settings, settings.best_kind) as scene:
-            ways = [steady_of(LIBRARY, settings, 'lock-pair', scene.address, 'async', count),
+            ways = [steady_of(LIBRARY, settings, 'pair', scene.address, 'async', count),
                     Way(REQUEST, lambda scene=scene: {REQUEST: run(settings, scene, count)})]
             measure_in_turns(settings, table, which, ways, settings.repetitions)

@@ -47,8 +47,7 @@ def measure(settings, table):
             ways = [steady_of(WAKE_UP, settings, 'socketpair', 'wake-up', count)]
             for kind in settings.kinds:
                 scene = stack.enter_context(Scene(settings, kind))
-                ways += [steady_of(row, settings, program, scene.address, count)
-                         for row, program in ((weblocks(kind), 'lock-handover'),
-                                              (by_hand(kind), 'hand-handover'),
-                                              (name(kind), 'name-handover'))]
+                ways += [steady_of(row, settings, 'handover', scene.address, way, count)
+                         for row, way in ((weblocks(kind), 'async'), (by_hand(kind), 'packets'),
+                                          (name(kind), 'name'))]
             measure_in_turns(settings, table, which, ways, settings.repetitions)

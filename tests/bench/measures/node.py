@@ -46,7 +46,7 @@ def ways(settings, scene, directory):
     package = settings.build / 'client-lib/node/npm'
     lockfile = settings.build / 'npm/node_modules/proper-lockfile'
     env = scene.bus.environment()
-    yield steady_of(LIBRARY, settings, 'lock-pair', scene.address, 'async', settings.count(1500, 200))
+    yield steady_of(LIBRARY, settings, 'pair', scene.address, 'async', settings.count(1500, 200))
     for row, way, count in ((ONE, 'one', settings.count(1500, 200)),
                             (MANY, 'many', settings.count(64 * 100, 640))):
         yield Way(row, lambda row=row, way=way, count=count: {row: run(settings, env, package, way, count)})

@@ -59,9 +59,9 @@ def declare(settings):
 def bus_ways(settings, scene):
     count = settings.count(1500, 200)
     for way in WAYS:
-        yield steady_of(weblocks(way, scene.kind), settings, 'lock-pair', scene.address, way, count)
-    yield steady_of(by_hand(scene.kind), settings, 'hand-pair', scene.address, count)
-    yield steady_of(name(scene.kind), settings, 'name-pair', scene.address, count)
+        yield steady_of(weblocks(way, scene.kind), settings, 'pair', scene.address, way, count)
+    yield steady_of(by_hand(scene.kind), settings, 'pair', scene.address, 'packets', count)
+    yield steady_of(name(scene.kind), settings, 'pair', scene.address, 'name', count)
 
 
 def redis_ways(settings, redis):

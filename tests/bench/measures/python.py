@@ -49,7 +49,7 @@ def ways(settings, scene, path):
     count = settings.count(1500, 200)
     env = scene.bus.environment()
     for row, way in ((SYNC, 'sync'), (ASYNC, 'async')):
-        yield steady_of(row, settings, 'lock-pair', scene.address, way, count)
+        yield steady_of(row, settings, 'pair', scene.address, way, count)
     for row, arguments in ((WITH, ('with', count)), (AWAITED, ('async', count)), (FLOCK, ('flock', count, path))):
         yield Way(row, lambda row=row, arguments=arguments: {row: run(settings, env, *arguments)})
 

@@ -12,7 +12,7 @@ from stage import BATCH, Bulk, Scene, Way, cores, end, measure_in_turns, run
 STORED = 'pair, {}, state stored'
 NOT_STORED = 'pair, {}, --no-state'
 ADDED = 'what storing adds, {}'
-# The argument of bench-lock-pair for each.
+# The argument of bench-pair for each.
 WAYS = {'sync calls': 'sync', 'release by last unref': 'unref', 'sync calls, cold caches': 'cold'}
 
 
@@ -48,7 +48,7 @@ def time_of_pair(settings, scene, how):
     # The difference of two runs, so that their beginnings are not included.
     for n_pairs in (count // 10, count):
         before = time_of_process(scene.pid)
-        run(settings, 'lock-pair', scene.address, how, n_pairs)
+        run(settings, 'pair', scene.address, how, n_pairs)
         times.append(time_of_process(scene.pid) - before)
     return (times[1] - times[0]) / (count - count // 10)
 
