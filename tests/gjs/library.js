@@ -1,11 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// What goes to the library and comes from it: names on D-Bus, and events between the end of the library's call
-// and that of the promise.
+// What goes to the library and comes from it: events between the end of the library's call and that of the promise.
 
-import Gio from 'gi://Gio';
-import GLib from 'gi://GLib';
 import WebLocks from 'gi://WebLocks?version=1';
 
 import {AbortController, locks} from '../../client-lib/gjs/weblocks.js';
@@ -15,33 +12,9 @@ const unused = () => {
     throw new Error('the callback must not be called');
 };
 
-async function dbusNames() {
-    const reply = await new Promise((resolve, reject) => {
-        Gio.DBus.session.call('org.w3.WebLocks', '/org/w3/WebLocks/bucket/default',
-            'org.w3.WebLocks', 'Query', null, new GLib.VariantType('(a(sss)a(sss))'),
-            Gio.DBusCallFlags.NONE, -1, null, (connection, result) => {
-                try {
-                    resolve(connection.call_finish(result));
-                } catch (error) {
-                    reject(error);
-                }
-            });
-    });
-    return reply.recursiveUnpack()[0].map(([name]) => name);
-}
-
 test('an object whose prototype is a signal is no signal', async t => {
     const {signal} = new AbortController();
     await assert.rejects(locks.request(t.name(), {signal: Object.create(signal)}, unused), 'TypeError');
-});
-
-test('names on D-Bus', async t => {
-    const names = {'abc': 'abc', '\x00': '\u0010u0000', '\u0010': '\u0010', '\u0010u0000': '\u0010eu0000', '\uD800': '\u0010ud800'};
-    for (const [name, dbusName] of Object.entries(names)) {
-        const request = await t.hold(locks, name);
-        assert.equal(await dbusNames(), [dbusName]);
-        await request.release();
-    }
 });
 
 // Other events can occur between the end of the library's call and that of the promise.

@@ -83,15 +83,6 @@ test('locks and requests of one agent have one clientId', async t => {
     assert.equal([held.length, pending.length, ids.size], [2, 1, 1]);
 });
 
-test('every agent sees the same', async t => {
-    const name = t.name();
-    const other = await AgentProcess.start(t);
-    await t.hold(locks, name);
-    other.request(name, {mode: 'shared'});
-    await other.query();
-    assert.equal(await other.query(), await locks.query());
-});
-
 test('a deadlock of two agents is visible', async t => {
     const [a, b] = [t.name(), t.name()];
     const other = await AgentProcess.start(t);
@@ -108,28 +99,21 @@ test('a deadlock of two agents is visible', async t => {
     assert.notEqual(client(held, a), client(held, b), 'clientId');
 });
 
-test('requests of three agents', async t => {
-    const order = [2, 0, 1];
-    const name = t.name();
-    const agents = await Promise.all([0, 1, 2].map(() => AgentProcess.start(t)));
-    await t.hold(locks, name);
-    for (const index of order) {
-        agents[index].request(name);
-        // The reply arrives after the service has processed the request.
-        await agents[index].query();
-    }
-    const {pending} = await locks.query();
-    assert.equal(pending.map(info => info.clientId),
-        order.map(index => agents[index].clientId));
-});
-
-test('requests of one agent are in the order of the calls', async t => {
-    const name = t.name();
-    const modes = ['shared', 'exclusive', 'exclusive', 'shared', 'exclusive', 'shared'];
-    await t.hold(locks, name);
-    modes.forEach(mode => t.request(locks, name, {mode}));
-    const {pending} = await locks.query();
-    assert.equal(pending.map(info => info.mode), modes);
+test('nothing of an agent that is killed is listed, and others get its locks', async t => {
+    const [a, b] = [t.name(), t.name()];
+    const other = await AgentProcess.start(t);
+    await other.hold(a, {signal: true});
+    other.request(a, {signal: true}).abort();
+    other.request(a, {signal: true});
+    await other.hold(b, {steal: true});
+    other.request(b, {mode: 'shared'});
+    await other.query();
+    const waiter = t.request(locks, a);
+    await other.kill();
+    await waiter.granted;
+    await t.hold(locks, b);
+    const {held, pending} = await locks.query();
+    assert.equal([held.map(info => info.name), pending], [[a, b], []]);
 });
 
 await run();

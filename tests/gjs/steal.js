@@ -4,7 +4,6 @@
 // The option steal.
 
 import {DOMException, locks} from '../../client-lib/gjs/weblocks.js';
-import {AgentProcess} from './agent-process.js';
 import {assert, deferred, run, test} from './testing.js';
 
 const steal = true;
@@ -66,15 +65,6 @@ test('a lock that was stolen can be stolen again', async t => {
     await assert.rejects(second.done, 'AbortError');
 });
 
-test('all shared holders are broken', async t => {
-    const name = t.name();
-    const first = await t.hold(locks, name, {mode: 'shared'});
-    const second = await t.hold(locks, name, {mode: 'shared'});
-    await t.hold(locks, name, {steal});
-    await assert.rejects(first.done, 'AbortError');
-    await assert.rejects(second.done, 'AbortError');
-});
-
 test('a lock that was stolen before its callback could run', async t => {
     const name = t.name();
     const holder = t.request(locks, name);
@@ -82,29 +72,6 @@ test('a lock that was stolen before its callback could run', async t => {
     await assert.rejects(holder.done, 'AbortError');
     await stealer.granted;
     assert.equal(await stealer.release('mine'), 'mine');
-});
-
-test('stolen while it is being released', async t => {
-    const name = t.name();
-    for (let i = 0; i < 10; i++) {
-        const holder = await t.hold(locks, name);
-        const done = holder.release('released');
-        const stealer = locks.request(name, {steal}, () => 'stolen');
-        assert.equal(await stealer, 'stolen');
-        const outcome = await done.catch(error => error.name);
-        assert.true(['released', 'AbortError'].includes(outcome), outcome);
-    }
-});
-
-test('a steal by another process', async t => {
-    const name = t.name();
-    const stealer = await AgentProcess.start(t);
-    const holder = await t.hold(locks, name);
-    const stolenLock = await stealer.hold(name, {steal});
-    await assert.rejects(holder.done, 'AbortError');
-    const {held} = await locks.query();
-    assert.equal(held.map(info => info.clientId), [stealer.clientId]);
-    await stolenLock.release();
 });
 
 await run();
