@@ -14,7 +14,8 @@ const NAMES = [
     '\uFFFF', '\uFFFE', '\uFDD0', '\uFDEF', '\uFFFD', '\u{1F512}', '\u{10FFFF}', '\u{1FFFE}',
     '\u{10FFFD}', '\uD800\u{1F512}\uDC00', '\u{1F512}\uDC00', '\uD800\u{1FFFF}',
     '\uD83D\uD83D\uDD12',
-    '\u0010', '\u0010e', '\u0010u0000', '\u0010eu0000', '\u0010\u0010e', '\x01\x7F', 'e', 'u0000', 'ä', 'a\u0308',
+    '\u0010', '\u0010e', '\u0010u0000', '\u0010eu0000', '\u0010\u0010e',
+    '\u0010euffff', '\u0010ud83d\u0010udd12', '\u0010ud83f\u0010udffe', '\x01\x7F', 'e', 'u0000', 'ä', 'a\u0308',
     ' ', '\n', 'x-anything', '/', 'constructor', '__proto__',
 ];
 
