@@ -4,13 +4,14 @@
 
     demo.py BUILD_DIR [--keep]
 
-Starts a private bus with a service, then a few client processes (client.py) that request the same lock.
+Starts a private bus with a service, then a few client processes (lineclient.py) that request the same lock.
 Every line that it prints is what a process received from the service, and every duration was measured
 between two processes on the machine's monotonic clock. With --keep the bus and the service stay, and the
 commands to try are printed.
 """
 
 import argparse
+import json
 import os
 import pathlib
 import shlex
@@ -26,6 +27,7 @@ from gi.repository import Gio, GLib
 from terminal import Terminal
 
 HERE = pathlib.Path(__file__).resolve().parent
+LINE_CLIENT = str(HERE.parent / "lib" / "lineclient.py")
 BUCKET = "/org/w3/WebLocks/bucket/default"
 REPLY_MS = 10000
 
@@ -46,26 +48,33 @@ class Person:
 
     def __init__(self, name, address):
         self.name = name
-        self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "client.py"), address],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.client_id = self.expect("I am")[0]
-
-    def write(self, *words):
-        self.process.stdin.write(" ".join(words) + "\n")
-        self.process.stdin.flush()
+        self.process = subprocess.Popen([sys.executable, LINE_CLIENT, address], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        self.client_id = self.expect("name")["name"]
 
     def expect(self, what):
-        """Returns the rest of the next line, which has to begin with `what`."""
-        line = self.process.stdout.readline().rstrip("\n")
-        if not line.startswith(what + " "):
-            raise SystemExit(f"{self.name} printed {line!r} instead of {what!r}")
-        return line[len(what) + 1:].split(" ")
+        """Returns what it prints next, which has to be that; nobody watches or asks for Wanted here."""
+        line = json.loads(self.process.stdout.readline())
+        while "wanted" in line:
+            line = json.loads(self.process.stdout.readline())
+        if what not in line:
+            raise SystemExit(f"{self.name} printed {line} instead of {what!r}")
+        return line
 
-    def request(self, *words):
+    def expect_signal(self, signal):
+        """Returns its last argument, a token or a reason, and when it came."""
+        line = self.expect("signal")
+        if line["signal"] != signal:
+            raise SystemExit(f"{self.name} got {line['signal']} instead of {signal}")
+        return line["args"][-1], line["at"]
+
+    def ask(self, what, **arguments):
+        print(json.dumps({"do": what, "bucket": "default", **arguments}), file=self.process.stdin, flush=True)
+        return self.expect("result")["result"]
+
+    def request(self, name, why, what="request", **options):
         """Requests a lock; returns (id, token) of the reply."""
-        self.write("request", *words)
-        return [int(word) for word in self.expect("reply")]
+        return self.ask(what, name=name, options={"why": why, **options})
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
@@ -166,25 +175,25 @@ def headline(text):
 
 
 def milliseconds(start, end):
-    return f"{(int(end) - start) / 1e6:.1f} ms"
+    return f"{(end - start) * 1e3:.1f} ms"
 
 
 def show_crash(stage):
     """Three processes request a lock, the holder is killed; returns the other two."""
     headline('1. Three processes request the lock "printer"')
     anna, ben, carla = (stage.person(name) for name in ("anna", "ben", "carla"))
-    _, token = anna.request("printer", "exclusive", "0", "report.pdf")
+    _, token = anna.request("printer", "report.pdf")
     print(f"     {anna} requests it: granted immediately, fencing token {token}")
     for person, why in ((ben, "tickets.pdf"), (carla, "poster.pdf")):
-        person.request("printer", "exclusive", "0", why)
+        person.request("printer", why)
         print(f"     {person} requests it: pending")
     stage.print_table()
 
     headline("2. The holder crashes")
-    killed_at = time.monotonic_ns()
+    killed_at = time.monotonic()
     anna.kill()
     print(f"     {anna} is killed with SIGKILL while holding the lock")
-    _, token, granted_at = ben.expect("granted")
+    token, granted_at = ben.expect_signal("Granted")
     print(f"     {ben} gets the lock {milliseconds(killed_at, granted_at)} later, token {token}")
     stage.print_table()
     return ben, carla
@@ -193,9 +202,9 @@ def show_crash(stage):
 def show_steal(stage, ben):
     headline("3. A process steals the lock")
     dora = stage.person("dora")
-    lock, token = dora.request("printer", "steal", "0", "fire-alarm.txt")
+    lock, token = dora.request("printer", "fire-alarm.txt", "steal")
     print(f"     {dora} steals it: granted immediately, token {token}")
-    _, reason, _ = ben.expect("released")
+    reason, _ = ben.expect_signal("Released")
     print(f'     {ben} is notified that it has lost the lock; reason "{reason}"')
     stage.print_table()
     return dora, lock
@@ -204,18 +213,17 @@ def show_steal(stage, ben):
 def show_timeout(stage):
     headline("4. A request with a time-out of 300 ms")
     emil = stage.person("emil")
-    asked_at = time.monotonic_ns()
-    emil.request("printer", "exclusive", "300", "memo.txt")
-    _, reason, ended_at = emil.expect("released")
+    asked_at = time.monotonic()
+    emil.request("printer", "memo.txt", timeout=300)
+    reason, ended_at = emil.expect_signal("Released")
     print(f'     {emil} requests it: notified after {milliseconds(asked_at, ended_at)}; reason "{reason}"')
 
 
 def show_order(stage, dora, lock, carla):
     headline("5. Carla has kept her place in the queue")
-    released_at = time.monotonic_ns()
-    dora.write("release", str(lock))
-    dora.expect("released-by-me")
-    _, token, granted_at = carla.expect("granted")
+    released_at = time.monotonic()
+    dora.ask("release", id=lock)
+    token, granted_at = carla.expect_signal("Granted")
     print(f"     {dora} releases it")
     print(f"     {carla} gets it {milliseconds(released_at, granted_at)} later, token {token}")
     stage.print_table()
@@ -225,10 +233,10 @@ def show_shared(stage):
     headline('6. Readers share the lock "album", a writer waits for them')
     readers = [stage.person(name) for name in ("finn", "gita")]
     for person in readers:
-        person.request("album", "shared", "0", "looking")
+        person.request("album", "looking", mode="shared")
         print(f"     {person} requests a shared lock: granted immediately")
     hugo = stage.person("hugo")
-    hugo.request("album", "exclusive", "0", "sorting")
+    hugo.request("album", "sorting")
     print(f"     {hugo} requests an exclusive lock: pending")
     stage.print_table()
     return readers, hugo
@@ -236,20 +244,20 @@ def show_shared(stage):
 
 def show_service_crash(stage, readers, hugo):
     headline("7. The service itself crashes")
-    killed_at = time.monotonic_ns()
+    killed_at = time.monotonic()
     stage.service.kill()
     stage.service.wait()
     print(f"     weblocksd (pid {stage.service.pid}) is killed with SIGKILL")
     stage.service = stage.start_service()
     print(f"     weblocksd (pid {stage.service.pid}) serves "
-          f"{milliseconds(killed_at, time.monotonic_ns())} later, with all locks and requests:")
+          f"{milliseconds(killed_at, time.monotonic())} later, with all locks and requests:")
     stage.print_table()
     print()
     for person in readers:
-        killed_at = time.monotonic_ns()
+        killed_at = time.monotonic()
         person.kill()
         print(f"     {person} is killed, too")
-    _, token, granted_at = hugo.expect("granted")
+    token, granted_at = hugo.expect_signal("Granted")
     print(f"     {hugo} gets it {milliseconds(killed_at, granted_at)} later, token {token}")
 
 
@@ -302,7 +310,7 @@ class Editor:
         word, *rest = self.process.stdout.readline().split()
         if word != what:
             raise SystemExit(f"an editor printed {word!r} instead of {what!r}")
-        return [int(number) for number in rest]
+        return [float(number) if "." in number else int(number) for number in rest]
 
     def end(self):
         self.process.kill()
@@ -317,7 +325,7 @@ def show_claim(stage):
     second = Editor(stage)
     holder, = second.expect("waiting")
     print(f"     editor (pid {second.process.pid}) is read-only: process {holder} edits")
-    killed_at = time.monotonic_ns()
+    killed_at = time.monotonic()
     first.end()
     token, held_at = second.expect("held")
     print(f"     {first.process.pid} is killed, and {second.process.pid} may edit "

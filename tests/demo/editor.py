@@ -4,7 +4,7 @@
 
     editor.py ADDRESS NAME
 
-Output: `held TOKEN NANOSECONDS` (monotonic clock), and `waiting PID` with the pid of the holder.
+Output: `held TOKEN SECONDS` (monotonic clock), and `waiting PID` with the pid of the holder.
 At EOF of its input it ends.
 """
 
@@ -18,7 +18,7 @@ from gi.repository import GLib, WebLocks
 
 def on_held(claim, _pspec):
     if claim.props.held:
-        print("held", claim.props.token, time.monotonic_ns(), flush=True)
+        print("held", claim.props.token, time.monotonic(), flush=True)
 
 
 def on_holder(claim, _pspec):
