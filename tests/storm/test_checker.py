@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 """The checker on histories written by hand: for each check, correct ones, violations, and uncertain ones, which
-have to pass.
+have to pass. Each is the simplest of its check, or alone detects some change of the checker: an operator, a constant,
+a condition or a statement that is missing.
 
 A history has one record after the other: TIME CLIENT KIND ..., times in ms. Clients are A to D, with the unique
 names :1.1 to :1.4, and E and F of another principal; S is the supervisor. All records are about lock 0, unless
@@ -67,49 +68,20 @@ CASES = [
     ('exclusion/two-inside', 'exclusion',
      UP + '1 A gets 1 10; 5 A leave 1; 1 B request 1; 4 B enter 1 11; 6 B leave 1; 7 A release 1; '
      '7 B release 1'),
-    ('exclusion/shared-beside-shared', '',
-     UP + '1 A gets 1 10 shared; 5 A gives 1; 1 B request 1 shared; 4 B enter 1 11; 6 B gives 1'),
-    ('exclusion/shared-beside-exclusive', 'exclusion',
-     UP + '1 A gets 1 10 shared; 5 A gives 1; 1 B request 1; 4 B enter 1 11; 6 B gives 1'),
     ('exclusion/long-one-below-short-one', 'exclusion',
      UP + '1 A gets 1 10 shared; 90 A gives 1; 1 B request 1 shared; 3 B takes 1 11; 1 C request 1; '
      '50 C takes 1 12'),
-    ('exclusion/other-name', '',
-     UP + '1 A gets 1 10; 5 A leave 1; 7 A release 1; 1 B request 1 lock 2; 4 B enter 1 11 lock 2; '
-     '6 B leave 1 lock 2; 7 B release 1 lock 2'),
-    ('exclusion/other-principal', '',
-     UP + '1 A gets 1 10; 5 A leave 1; 7 A release 1; 1 E request 1; 4 E enter 1 10; 6 E gives 1'),
-    ('exclusion/killed-inside', '',
-     UP + '1 A gets 1 10; 3 S kill A; 5 S reaped A; 1 B request 1; 4 B enter 1 11; 6 B gives 1'),
-    ('exclusion/before-the-kill', 'exclusion',
-     UP + '1 A gets 1 10; 5 S kill A; 6 S reaped A; 1 B request 1; 4 B enter 1 11; 6 B gives 1'),
     ('exclusion/by-the-answer', 'exclusion',
      UP + '1 A gets 1 10; 1 B request 1; 3 A query 1; 3 A row 1 A held token 10; 3 A row 1 B held token 11; '
      '4 A rows 1; 5 A gives 1; 7 B takes 1 11'),
-    ('exclusion/after-the-service', 'exclusion fifo',
-     UP + '1 A gets 1 10; 3 S restart; 6 B gets 1 20; 8 B leave 1; 9 A leave 1; 9 A release 1; 9 B release 1'),
 
     # steals
-    ('steal/beside-the-stolen', '',
-     UP + '1 A gets 1 10; 9 A leave 1; 9 A release 1 stolen; 3 B gets 1 11 steal; 6 B gives 1'),
     ('steal/no-answer-yet', '',
      UP + '1 A gets 1 10; 9 A leave 1; 9 A release 1 stolen; 3 B request 1 steal; 4 C request 1; 5 S kill B; '
      '6 C takes 1 12'),
-    ('steal/before-the-steal', 'exclusion',
-     UP + '1 A gets 1 10; 9 A leave 1; 9 A release 1 stolen; 1 C request 1; 3 C enter 1 12; 5 C gives 1; '
-     '7 B gets 1 13 steal; 8 B gives 1'),
-    ('steal/was-before', 'exclusion fifo',
-     UP + '1 B gets 1 9 steal; 3 B gives 1; 1 A request 1; 5 A enter 1 10; 9 A leave 1; 9 A release 1; '
-     '6 C gets 1 12; 8 C gives 1'),
-    ('steal/in-no-run-of-steals', 'not-lost', UP + '1 A gets 1 10; 3 A lost 1 stolen; 4 A gives 1'),
     ('steal/lost-before-it', 'not-lost answered',
      UP + '1 A gets 1 10; 3 A lost 1 stolen; 4 A leave 1; 5 A release 1 stolen; 5 B gets 1 11 steal; '
      '7 B gives 1'),
-    ('steal/lost-while-it-was-released', '',
-     UP + '1 A gets 1 10; 3 A leave 1; 4 B gets 1 11 steal; 6 A release 1 stolen; 7 B gives 1'),
-    ('steal/forgotten-by-the-service', '',
-     UP + '1 A gets 1 10; 3 B gets 1 11 steal; 5 S restart; 8 A lost 1 gone; 9 A leave 1; '
-     '9 A release 1 unreachable; 9 B leave 1; 9 B release 1'),
     ('steal/granted-stolen-and-asked-anew', '',
      A_BEHIND_B + '6 B gives 1; 8 C query 1; 8 C row 1 A held token 11; 9 C rows 1; 9 S service-kill; '
      '9 S service-dead; 9 S service-ready; 10 D gets 1 12 steal; 12 C request 1; 13 D gives 1; '
@@ -123,7 +95,6 @@ CASES = [
      '8 S service-kill; 8 S service-dead; 8 S service-ready; 9 D gets 1 12 steal; 11 A end 1 stolen; '
      '12 D gives 1'),
     ('steal/notified-while-pending', 'answered', UP + '1 A request 1; 2 A end 1 stolen'),
-    ('steal/lost-to-it', '', UP + '1 A gets 1 10; 3 B request 1 steal; 4 A lost 1 stolen; 5 B takes 1 11'),
 
     # tokens
     ('tokens/same-twice', 'tokens', UP + '1 A gets 1 10; 3 A gives 1; 1 B request 1; 5 B takes 1 10'),
@@ -132,28 +103,18 @@ CASES = [
      UP + '1 A gets 1 10; 3 A gives 1; 5 S restart; 8 B gets 1 1; 10 B gives 1'),
     ('tokens/shared-in-any-order', '',
      UP + '1 A gets 1 11 shared; 5 A gives 1; 1 B request 1 shared; 3 B enter 1 10; 6 B gives 1'),
-    ('tokens/jump', '', UP + '1 A gets 1 10; 3 A gives 1; 5 B gets 1 9999999999999; 7 B gives 1'),
 
     # fifo
     ('fifo/in-turn', '', A_BEHIND_B + '6 C request 1; 7 B gives 1; 9 A takes 1 11; 12 C takes 1 12'),
     ('fifo/overtaken', 'fifo', A_BEHIND_B + '6 C request 1; 7 B gives 1; 9 C takes 1 11; 12 A takes 1 12'),
     ('fifo/overtaken-and-killed', 'fifo',
      A_BEHIND_B + '6 C request 1; 7 B gives 1; 9 C takes 1 11; 12 S kill A; 13 S reaped A'),
-    ('fifo/asked-at-the-same-time', '',
-     UP + '1 B gets 1 10; 3 A request 1; 4 C request 1; 7 B gives 1; 9 C takes 1 11; 12 A takes 1 12'),
-    ('fifo/aborted-in-time', '',
-     A_BEHIND_B + '6 C request 1; 7 B leave 1; 7 A abort 1; 7 A end 1 cancelled; 8 B release 1; 9 C takes 1 11'),
     ('fifo/killed-in-time', '',
      A_BEHIND_B + '6 C request 1; 7 B leave 1; 7 S kill A; 8 B release 1; 9 C takes 1 11; 12 S reaped A'),
     ('fifo/may-have-timed-out', '',
      UP + '1 B gets 1 10; 3 A request 1 timeout 20; 4 A query 1; 4 A row 1 B held token 10; '
      '4 A row 1 A pending position 1; 5 A rows 1; 6 C request 1; 24 B gives 1; 26 C takes 1 11; '
      '29 A end 1 timeout'),
-    ('fifo/timed-out-and-not-notified', '',
-     UP + '1 B gets 1 10; 3 A request 1 timeout 20; 4 A query 1; 4 A row 1 B held token 10; '
-     '4 A row 1 A pending position 1; 5 A rows 1; 24 S restart; 27 C request 1; 28 D query 1; '
-     '28 D row 1 B held token 10; 28 D row 1 C pending position 1; 28 D row 1 A pending position 2; '
-     '29 D rows 1; 30 A end 1 timeout; 31 B gives 1; 33 C takes 1 11'),
     ('fifo/timed-out-before-a-late-kill', '',
      UP + '1 B gets 1 10; 3 S service-kill; 4 A request 1 timeout 20; 5 A query 1; 5 A row 1 B held token 10; '
      '5 A row 1 A pending position 1; 6 A rows 1; 8 C request 1; 25 S service-dead; 25 S service-ready; '
@@ -161,8 +122,6 @@ CASES = [
      '28 D row 1 A pending position 2; 29 D rows 1; 30 A end 1 timeout; 31 B gives 1; 33 C takes 1 11'),
     ('fifo/stolen-goes-first', '',
      A_BEHIND_B + '6 C gets 1 11 steal; 8 B lost 1 stolen; 9 C gives 1; 11 A takes 1 12'),
-    ('fifo/if-available-before-pending', 'fifo',
-     A_BEHIND_B + '6 B leave 1; 6 B release 1; 7 C gets 1 11 if; 9 C gives 1; 11 A takes 1 12'),
     ('fifo/shared-past-exclusive', 'fifo',
      UP + '1 B gets 1 10 shared; 3 A request 1; 4 A query 1; 4 A row 1 B held shared token 10; '
      '4 A row 1 A pending position 1; 5 A rows 1; 6 C gets 1 11 shared; 8 C gives 1; 10 B leave 1; '
@@ -184,24 +143,16 @@ CASES = [
      UP + '1 A request 1; 2 A abort 1; 3 A end 1 cancelled; 4 A takes 1 10'),
 
     # not lost
-    ('not-lost/notified', 'not-lost', UP + '1 A gets 1 10; 3 S restart; 6 A lost 1 gone'),
     ('not-lost/not-shown', 'not-lost', UP + '1 A gets 1 10; 3 S restart; 6 S query 1; 7 S rows 1; 8 A gives 1'),
     ('not-lost/shown-with-another-token', 'not-lost not-risen',
      UP + '1 A gets 1 10; 3 B query 1; 3 B row 1 A held token 12; 4 B rows 1; 5 A gives 1'),
     ('not-lost/waiting-is-not-shown', 'not-lost',
      A_BEHIND_B + '6 C query 1; 6 C row 1 B held token 10; 7 C rows 1; 8 B gives 1; 10 A takes 1 11'),
-    ('not-lost/may-not-have-come-yet', '',
-     UP + '1 B gets 1 10; 3 A request 1; 4 B query 1; 4 B row 1 B held token 10; 5 B rows 1; 6 B gives 1; '
-     '8 A takes 1 11'),
     ('not-lost/left-meanwhile', '', UP + '1 A gets 1 10; 3 B query 1; 4 A leave 1; 5 B rows 1; 6 A release 1'),
-    ('not-lost/killed-meanwhile', '', UP + '1 A gets 1 10; 3 B query 1; 4 S kill A; 5 B rows 1; 6 S reaped A'),
 
     # not risen
     ('not-risen/held-again', 'not-risen',
      UP + '1 A gets 1 10; 3 A gives 1; 5 S restart; 8 B query 1; 8 B row 1 A held token 10; 9 B rows 1'),
-    ('not-risen/release-without-answer', '',
-     UP + '1 A gets 1 10; 3 A leave 1; 5 S restart; 8 B query 1; 8 B row 1 A held token 10; 9 B rows 1; '
-     '10 A release 1'),
     ('not-risen/timed-out-and-waits', 'not-risen',
      A_BEHIND_B + '6 C request 1 timeout 10; 17 C end 1 timeout; 18 A query 2; 18 A row 2 B held token 10; '
      '18 A row 2 A pending position 1; 18 A row 2 C pending position 2; 19 A rows 2; 20 B gives 1; '
@@ -213,15 +164,9 @@ CASES = [
      UP + '1 B gets 1 10; 3 A request 1 timeout 50; 4 B gives 1; 6 C query 1; 6 C row 1 A held token 11; '
      '7 C rows 1; 10 S service-kill; 10 S service-dead; 310 A end 1 timeout; 320 S service-ready; '
      '321 C query 2; 321 C row 2 A held token 11; 322 C rows 2'),
-    ('not-risen/timed-out-by-itself-without-a-kill', '',
-     UP + '1 B gets 1 10; 3 A request 1 timeout 50; 4 B gives 1; 6 C query 1; 6 C row 1 A held token 11; '
-     '7 C rows 1; 310 A end 1 timeout'),
     ('not-risen/timed-out-by-itself-and-was-not-notified', 'progress',
      UP + '1 B gets 1 10; 3 A request 1 timeout 1500; 4 B gives 1; 6 C query 1; 6 C row 1 A held token 11; '
      '7 C rows 1; 1760 A end 1 timeout'),
-    ('not-risen/aborted-a-moment-ago', '',
-     A_BEHIND_B + '6 A abort 1; 6 A end 1 cancelled; 7 C query 1; 7 C row 1 B held token 10; '
-     '7 C row 1 A pending position 1; 8 C rows 1; 9 B leave 1; 9 B release 1'),
     ('not-risen/aborted-long-ago', 'not-risen',
      A_BEHIND_B + '6 A abort 1; 6 A end 1 cancelled; 1107 C query 1; 1107 C row 1 B held token 10; '
      '1107 C row 1 A pending position 1; 1108 C rows 1; 1109 B gives 1'),
@@ -230,12 +175,6 @@ CASES = [
     ('no-ghost/dead', 'no-ghost',
      UP + '1 A gets 1 10; 3 S kill A; 4 S reaped A; 6 S barrier 5; 7 B query 1; 7 B row 1 A held token 10; '
      '8 B rows 1'),
-    ('no-ghost/dead-a-moment-ago', '',
-     UP + '1 A gets 1 10; 3 S kill A; 4 S reaped A; 5 B query 1; 5 B row 1 A held token 10; 6 B rows 1; '
-     '8 S barrier 7'),
-    ('no-ghost/reaped-after-the-barrier-began', '',
-     UP + '1 A gets 1 10; 3 S kill A; 6 S reaped A; 7 S barrier 5; 8 B query 1; 8 B row 1 A held token 10; '
-     '9 B rows 1'),
     ('no-ghost/left', 'no-ghost', UP + '9 S left 2 14 13'),
     ('no-ghost/nothing-left', '', UP + '9 S left 0 0 0; 9 S left 2 13 13'),
 
@@ -243,18 +182,8 @@ CASES = [
     ('progress/free-and-awaited', 'progress',
      A_BEHIND_B + '6 B gives 1; 1100 C query 1; 1100 C row 1 A held token 11; 1101 C rows 1; 1200 A takes 1 11'),
     ('progress/held-for-long', '', A_BEHIND_B + '2006 B gives 1; 2100 A takes 1 11'),
-    ('progress/no-service', '',
-     A_BEHIND_B + '6 B gives 1; 8 S service-kill; 9 S service-dead; 2000 S service-ready; 2100 A takes 1 11'),
     ('progress/stopped', '', A_BEHIND_B + '6 B gives 1; 8 S stop A; 2000 S continue A; 2100 A takes 1 11'),
-    ('progress/next-is-stopped', '',
-     A_BEHIND_B + '5 C request 1; 6 B gives 1; 6 S stop C; 2000 S continue C; 2001 C takes 1 11; '
-     '2100 A takes 1 12'),
-    ('progress/killed-inside-and-not-reaped', '',
-     A_BEHIND_B + '6 S kill B; 2000 S reaped B; 2100 A takes 1 11'),
     ('progress/killed-inside', 'progress', A_BEHIND_B + '6 S kill B; 7 S reaped B; 2100 A takes 1 11'),
-    ('progress/granted-and-not-notified', 'progress',
-     A_BEHIND_B + '6 B gives 1; 8 C query 1; 8 C row 1 A held token 11; 9 C rows 1; 1900 S kill A; '
-     '1901 S reaped A'),
     ('progress/free-by-the-answer', 'progress',
      A_BEHIND_B + '6 B gives 1; 8 C query 1; 8 C row 1 A pending position 1; 9 C rows 1; 10 A takes 1 11'),
     ('progress/shared-by-the-answer', 'progress',
@@ -264,21 +193,10 @@ CASES = [
 
     # answers
     ('answered/release', 'answered', UP + '1 A gets 1 10; 3 A leave 1; 1100 A query 1; 1101 A rows 1'),
-    ('answered/release-without-service', '',
-     UP + '1 A gets 1 10; 3 A leave 1; 4 S service-kill; 5 S service-dead; 1100 S service-ready; '
-     '1101 A release 1'),
-    ('answered/release-failed', 'answered', UP + '1 A gets 1 10; 3 A leave 1; 4 A release 1 failed'),
-    ('answered/request-failed', 'answered', UP + '1 A request 1; 2 A end 1 failed'),
-    ('answered/no-service', '',
-     '1 S service-ready; 2 A query 1; 3 A rows 1; 4 S service-kill; 5 S service-dead; 6 A request 1; '
-     '7 A end 1 unreachable; 8 S service-ready'),
     ('answered/service-is-just-back', '',
      '1 S service-ready; 4 S restart; 7 A request 1; 8 A end 1 unreachable'),
     ('answered/service-is-there', 'answered',
      '1 S service-ready; 4 S restart; 1100 A request 1; 1101 A end 1 unreachable'),
-    ('answered/no-service-and-yet-there', 'not-risen',
-     '1 S service-ready; 4 S service-kill; 5 S service-dead; 6 A request 1; 7 A end 1 unreachable; '
-     '8 S service-ready; 1100 B query 1; 1100 B row 1 A held token 3; 1101 B rows 1'),
     ('answered/query-failed', 'answered', UP + '6 A query 1; 7 A rows 1 failed'),
     ('answered/if-available', '', UP + '1 A request 1 if; 2 A end 1 unavailable'),
     ('answered/if-available-late', 'answered', UP + '1 A request 1 if; 1100 A end 1 unavailable'),
@@ -302,7 +220,6 @@ CASES = [
     ('isolation/name-of-nobody', 'isolation', UP + '5 A query 1; 5 A row 1 A held token 3; 6 A rows 1'),
 
     # the resource, the kernel
-    ('fence/higher', '', UP + '1 A gets 1 10; 3 A fence 1 ok 9; 4 A gives 1'),
     ('fence/refused-inside', 'fence', UP + '1 A gets 1 10; 3 A fence 1 refused 12; 4 A gives 1'),
     ('fence/refused-after-a-steal', '',
      UP + '1 A gets 1 10; 3 B gets 1 12 steal; 5 B fence 1 ok 10; 6 A fence 1 refused 12; 7 A lost 1 stolen; '
@@ -317,9 +234,6 @@ CASES = [
      '36 A gives 1'),
 
     # the dead
-    ('final-steal/had-effect', '',
-     UP + '1 A gets 1 10; 3 B request 1 steal; 4 B sent 1; 5 B exit; 6 S reaped B; 8 S barrier 7; '
-     '9 C query 1; 10 C rows 1; 11 A lost 1 stolen; 12 A leave 1; 13 A release 1 stolen'),
     ('final-steal/had-none', 'final-steal',
      UP + '1 B request 2 lock 1; 1 B enter 2 9 lock 1; 1 A gets 1 10; 3 B request 1 steal; 4 B sent 1; '
      '5 B exit; 6 S reaped B; 8 S barrier 7; 9 C query 1; 9 C row 1 A held token 10; 10 C rows 1; 12 A gives 1'),
@@ -330,56 +244,23 @@ CASES = [
     ('final-steal/perhaps-never-sent', '',
      UP + '1 A gets 1 10; 3 B request 1 steal; 5 B exit; 6 S reaped B; 8 S barrier 7; 9 C query 1; '
      '9 C row 1 A held token 10; 10 C rows 1; 12 A gives 1'),
-    ('final-steal/to-a-service-that-died', '',
-     UP + '1 A gets 1 10; 3 B request 1 steal; 4 B sent 1; 5 B exit; 5 S service-kill; 6 S service-dead; '
-     '6 S reaped B; 7 S service-ready; 8 S barrier 7; 9 C query 1; 9 C row 1 A held token 10; 10 C rows 1; '
-     '12 A gives 1'),
 
     # the service, the bus
-    ('alive/killed', '', UP + '1 S restart'),
     ('alive/crashed', 'alive', UP + '1 S restart; 4 S service-dead'),
-    ('bus/new-one-knows-nobody', '',
-     UP + '1 A gets 1 10; 3 S kill A; 3 S service-kill; 4 S service-dead; 4 S reaped A; 5 S bus 1; '
-     '6 S service-ready; 7 S query 1; 8 S rows 1'),
     ('bus/new-one-knows-the-old', 'isolation',
      UP + '1 A gets 1 10; 3 S kill A; 3 S service-kill; 4 S service-dead; 4 S reaped A; 5 S bus 1; '
      '6 S service-ready; 7 S query 1; 7 S row 1 A held token 10; 8 S rows 1'),
 
     # several hosts
-    ('cluster/exclusion', 'exclusion',
-     CLUSTER + '1 A gets 1 10; 5 A leave 1; 1 C request 1; 4 C enter 1 11; 6 C leave 1; 7 A release 1; '
-     '7 C release 1'),
-    ('cluster/tokens', 'tokens', CLUSTER + '1 A gets 1 10; 3 A gives 1; 1 C request 1; 5 C takes 1 9'),
-    ('cluster/same-token', 'tokens',
-     CLUSTER + '1 A gets 1 10 shared; 9 A gives 1; 1 C request 1 shared; 5 C takes 1 10'),
-    ('cluster/shared-tokens-of-two-blocks', '',
-     CLUSTER + '1 A gets 1 20 shared; 3 A gives 1; 1 C request 1 shared; 5 C takes 1 10'),
-    ('cluster/no-order-between-hosts', '',
-     CLUSTER + '1 A gets 1 10; 8 A gives 1; 3 B request 1; 4 C request 1; 10 C takes 1 11; 13 B takes 1 12'),
-    ('cluster/lost-in-time', '',
-     CLUSTER + '1 A gets 1 10; 3 S fault 1 1 loses; 1 C request 1; 5 A lost 1 gone; 6 C takes 1 11; '
-     '9 S fault-end 1'),
-    ('cluster/lost-too-late', 'exclusion',
-     CLUSTER + '1 A gets 1 10; 3 S fault 1 1 loses; 1 C request 1; 5 C enter 1 11; 6 A lost 1 gone; '
-     '7 C gives 1; 9 S fault-end 1'),
     ('cluster/lost-while-the-service-is-stopped', '',
      CLUSTER + '1 A gets 1 10; 3 S fault 1 1 loses stopped; 1 C request 1; 5 C enter 1 11; '
      '6 C oracle 1 refused; 7 C gives 1; 9 S fault-end 1; 10 A lost 1 gone'),
-    ('cluster/released-after-the-service-was-stopped', 'exclusion',
-     CLUSTER + '1 A gets 1 10; 3 S fault 1 1 loses stopped; 1 C request 1; 5 C enter 1 11; 7 C gives 1; '
-     '9 S fault-end 1; 10 A gives 1'),
     ('cluster/lost-while-the-service-of-another-host-is-stopped', 'exclusion',
      CLUSTER + '1 A gets 1 10; 3 S fault 1 2 loses stopped; 4 S fault 2 1 loses; 1 C request 1; '
      '5 C enter 1 11; 7 C gives 1; 9 S fault-end 2; 10 A lost 1 gone'),
-    ('cluster/lost-some-time-after', '',
-     CLUSTER + '1 A gets 1 10; 3 S fault 1 0 loses; 4 S fault-end 1; 20000 A lost 1 gone'),
     ('cluster/lost-long-after', 'not-lost',
      CLUSTER + '1 A gets 1 10; 3 S fault 1 0 loses; 4 S fault-end 1; 40000 A lost 1 gone'),
     ('cluster/lost-long-before-the-grant', '', A_CUT_OFF + '7000 C takes 1 11; 7003 S fault-end 2'),
-    ('cluster/lost-just-before-the-grant', 'margin',
-     A_CUT_OFF + '6999 C enter 1 11; 7001 C gives 1; 7003 S fault-end 2'),
-    ('cluster/lost-after-the-grant', 'exclusion margin',
-     A_CUT_OFF + '4999 C enter 1 11; 7001 C gives 1; 7003 S fault-end 2'),
     ('cluster/lost-just-before-a-grant-by-the-host-itself', '',
      A_CUT_OFF + '5001 S fault-end 2; 5002 C enter 1 11; 7001 C gives 1'),
     ('cluster/lost-just-before-the-grant-to-the-same-host', '',
@@ -390,27 +271,17 @@ CASES = [
     ('cluster/lost-long-after-the-service-had-been-killed', 'margin',
      A_CUT_OFF + '2000 S fault 3 1 killed; 2000 S service-kill host 1; 2001 S fault-end 3; 6999 C enter 1 11; '
      '7001 C gives 1; 7003 S fault-end 2'),
-    ('cluster/lost-without-a-fault', 'not-lost', CLUSTER + '1 A gets 1 10; 5 A lost 1 gone'),
     ('cluster/lost-by-a-fault-that-loses-nothing', 'not-lost',
      CLUSTER + '1 A gets 1 10; 3 S fault 1 1; 5 A lost 1 gone'),
     ('cluster/lost-by-a-fault-of-another-host', 'not-lost',
      CLUSTER + '1 A gets 1 10; 3 S fault 1 2 loses; 5 A lost 1 gone'),
-    ('cluster/stolen-before-a-fault-that-loses-nothing', '',
-     CLUSTER + '1 A gets 1 10; 3 C gets 1 11 steal; 5 C gives 1; 7 S fault 1 1; 8 A lost 1 gone'),
     ('cluster/waits-without-a-fault', 'progress',
      CLUSTER + '1 A gets 1 10; 3 C request 1; 10 A gives 1; 1102 C enter 1 11'),
-    ('cluster/waits-while-somebody-is-inside', '',
-     CLUSTER + '1 A gets 1 10; 3 C request 1; 1100 A gives 1; 1102 C enter 1 11'),
-    ('cluster/waits-during-a-fault', '',
-     CLUSTER + '1 A gets 1 10; 3 C request 1; 10 S fault 1 2; 10 A gives 1; 1000 S fault-end 1; '
-     '1102 C enter 1 11'),
     ('cluster/stolen-some-time-before', '',
      CLUSTER + '1 C gets 1 20 steal; 3 A gets 1 10; 5 A lost 1 stolen; 6 C gives 1'),
     ('cluster/stolen-with-a-higher-token', 'exclusion',
      CLUSTER + '1 C gets 1 20 steal; 3 A gets 1 30; 5 A gives 1; 7 C gives 1'),
     ('cluster/failed', 'answered', CLUSTER + '1 A request 1; 2 A end 1 failed'),
-    ('cluster/fence', 'fence', CLUSTER + '1 A gets 1 10; 3 A fence 1 refused 11; 4 A leave 1'),
-    ('cluster/oracle', 'oracle', CLUSTER + '1 A gets 1 10; 3 A oracle 1 refused; 4 A leave 1'),
 ]
 
 
