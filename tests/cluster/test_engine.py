@@ -10,9 +10,6 @@ import tap
 from clusterpackets import BLOCK_BITS
 from engines import EngineCase, name_path
 
-# Nothing listens there.
-NOWHERE = '127.0.0.1:1'
-
 # Of a counter of blocks, and the generation of the last one.
 COUNT_MAX = 2 ** 16 - 1
 GENERATION_MAX = 2 ** (53 - BLOCK_BITS - 16) - 1
@@ -38,15 +35,6 @@ class Operations(EngineCase):
         one.wait_for_state('CONNECTED')
         self.assert_result('BAD_VERSION', one.ask('join', 'alpha', '0' * 32))
         self.assert_result('NO_NODE', one.ask('hosts'))
-
-    def test_many_join_a_new_tree_at_once(self):
-        clients = [self.client() for _ in range(5)]
-        for client in clients:
-            client.wait_for_state('CONNECTED')
-        asked = [client.send('join', f'host{i}', '') for i, client in enumerate(clients)]
-        texts = {self.assert_ok(client.answer(identifier)).text
-                 for client, identifier in zip(clients, asked)}
-        self.assertEqual(len(texts), 1)
 
     def test_join_while_others_delete_the_tree(self):
         """What is missing is made again, at every step."""
@@ -347,16 +335,6 @@ class Operations(EngineCase):
         self.assertEqual([one.ask('list', path, 0).listed for path in names], [[node] for node in left])
         self.assert_ok(one.ask('sweep', own, f'{self.root}/none'))
 
-    def test_read(self):
-        """The data of a claim, without a watch."""
-        one = self.client().joined()
-        path = self.name_path(one)
-        claim = one.claim(path, text='5 alpha')
-        self.assertEqual(self.assert_ok(one.ask('read', path, claim)).text, '5 alpha')
-        self.assert_ok(one.ask('delete', path, claim))
-        self.assert_result('NO_NODE', one.ask('read', path, claim))
-        self.assertEqual(one.changes, [])
-
     def test_a_renewal_waits_for_few_reads(self):
         """While a sweep is in progress, it is carried out after 64 reads at most."""
         one = self.client(timeout_ms=40000).joined()
@@ -409,15 +387,6 @@ class Sessions(EngineCase):
         self.assertEqual(len(two.ask('hosts').listed), 1)
         self.assert_ok(two.ask('grant', path, claim, 0))
 
-    def test_free_without_closing_the_session(self):
-        one = self.client().joined()
-        path = self.name_path(one)
-        claim = one.claim(path)
-        one.send('free', 1)
-        one.wait_for(lambda: one.is_freed)
-        two = self.client(session=one.session).joined()
-        self.assertEqual(two.ask('list', path, 0).listed, [claim])
-
     def test_reattach_with_another_password(self):
         one = self.client().joined()
         two = self.client(session=(one.session[0], '00' * 16))
@@ -425,24 +394,6 @@ class Sessions(EngineCase):
         self.assertEqual(two.states, ['ENDED'])
         self.assert_result('SESSION_LOST', two.ask('hosts'))
         self.assert_ok(one.ask('renew'))
-
-    def test_expiry(self):
-        one, two = self.client(timeout_ms=3000).joined(), self.client().joined('beta')
-        path = self.name_path(one)
-        claim = one.claim(path)
-        self.assert_ok(two.ask('watch', path, claim))
-        one.process.send_signal(signal.SIGSTOP)
-        two.wait_for(lambda: two.changes == [[path, claim]], what='end of the claim')
-        asked = [one.send('renew'), one.send('list', path, 1)]
-        one.process.send_signal(signal.SIGCONT)
-        for identifier in asked:
-            self.assertIn(one.answer(identifier).result, ('SESSION_LOST', 'CONNECTION_LOST'))
-        one.wait_for_state('ENDED')
-        self.assert_result('SESSION_LOST', one.ask('renew'))
-        self.assert_result('SESSION_LOST', one.ask('sweep', 'none', ''))
-        self.assertEqual(one.states.count('ENDED'), 1)
-        one.send('free', 0)
-        one.wait_for(lambda: one.is_freed)
 
     def test_free_completes_pending_operations(self):
         one = self.client().joined()
@@ -459,11 +410,6 @@ class Sessions(EngineCase):
         for identifier in asked:
             self.assert_result('SESSION_LOST', one.answers[identifier])
 
-    def test_timeout_is_negotiated(self):
-        one = self.client(timeout_ms=100)
-        one.wait_for_state('CONNECTED')
-        self.assertEqual(one.timeout_ms, 500)
-
     def test_bad_servers(self):
         for servers in ('', 'localhost', 'localhost:', ':2181', 'localhost:0', 'localhost:65536',
                         'localhost:2181/root', 'localhost:2181,', '[::1]', 'a b:x'):
@@ -472,16 +418,6 @@ class Sessions(EngineCase):
                 with self.assertRaises(EOFError):
                     one.wait_for(lambda: False)
                 self.assertIn('HOST:PORT', one.error)
-
-    def test_unreachable_server(self):
-        one = self.client(servers=NOWHERE, timeout_ms=1000)
-        for _ in range(3):
-            self.assert_result('CONNECTION_LOST', one.ask('hosts'))
-        self.assertEqual(one.states, [])
-
-    def test_other_server_is_reached(self):
-        one = self.client(servers=f'{NOWHERE},{self.ensemble.addresses}').joined()
-        self.assertEqual(one.server, self.ensemble.addresses)
 
 
 if __name__ == '__main__':

@@ -59,30 +59,6 @@ class Permits(ClusterCase):
         gateway.sync()
         self.assertEqual(gateway.last['x'], demand)
 
-    def test_tokens_are_used_up(self):
-        """While others hold the lock, the gateway is asked for more."""
-        gateway = self.start_gateway()
-        self.start()
-        client = self.client()
-        id_, _ = client.request('x', BUCKET, mode='shared')
-        [demand] = gateway.greet()
-        block = gateway.permit(demand, packets.SHARED)
-        self.assertEqual(client.wait_granted(id_).args[4], block << BITS)
-        other = self.socket_client()
-        for _ in range((1 << BITS) - 1):
-            last, token = other.request('x', BUCKET, mode='shared')
-            self.assertEqual(token >> BITS, block)
-            other.release(last, BUCKET)
-        last, token = other.request('x', BUCKET, mode='shared')
-        self.assertEqual(token, 0)
-        needed = gateway.take_demand('x', needs_tokens=True)
-        self.assertEqual((needed.block, needed.turn_over, needed.want, needed.held),
-                         (block, False, packets.SHARED, packets.SHARED))
-        another = gateway.permit(demand, packets.SHARED)
-        self.assertEqual(other.wait_granted(last).args[4], another << BITS)
-        gateway.sync()
-        self.assertEqual(gateway.last['x'], needed)
-
     def test_permit_is_served_at_once(self):
         """While the service waits for the next packet of a client, for 10 ms, it also waits for the
         gateway. One that takes less shows that."""
@@ -99,28 +75,6 @@ class Permits(ClusterCase):
             if delays[-1] < 0.005:
                 return
         self.fail(f'from permit to grant, in seconds: {delays}')
-
-    def test_unused_permit_is_returned(self):
-        """An unused name's permit is returned after a time."""
-        gateway, client, id_, demand = self.hold()
-        client.release(id_, BUCKET)
-        id_, token = client.request('x', BUCKET)
-        self.assertNotEqual(token, 0)
-        client.release(id_, BUCKET)
-        returned = gateway.take_demand('x')
-        self.assertEqual((returned.turn_over, returned.want, returned.block), (True, packets.NONE, 1))
-        # A handle is valid until the GONE for its last demand.
-        waiter = client.request('x', BUCKET)[0]
-        again = gateway.take_demand('x', want=packets.EXCLUSIVE)
-        self.assertEqual(again.handle, demand.handle)
-        gateway.gone(returned)
-        gateway.permit(again)
-        client.wait_granted(waiter)
-        client.release(waiter, BUCKET)
-        gateway.gone(gateway.take_demand('x', turn_over=True))
-        gateway.sync()
-        client.request('x', BUCKET)
-        self.assertNotEqual(gateway.take_demand('x').handle, demand.handle)
 
     def test_another_host_waits(self):
         """A YIELD raises Wanted, also if requests of this host have not; a new turn ends it."""
@@ -149,23 +103,6 @@ class Permits(ClusterCase):
 
     def test_lost(self):
         self.check_revoked(packets.LOST, 'lost')
-
-    def test_several_names_and_buckets(self):
-        gateway, client, _, demand = self.hold()
-        self.assertEqual(client.request('y', BUCKET)[1], 0)
-        self.assertEqual(client.request('x', 'cluster:other')[1], 0)
-        self.assertNotEqual(client.request('x')[1], 0)  # a local bucket
-        other = gateway.take_demand('x', bucket='other')
-        self.assertNotEqual(other.handle, demand.handle)
-        gateway.permit(other)
-        client.wait_for(lambda: len(client.signals('Granted')) == 2)
-
-    def test_of_another_user(self):
-        gateway, _, _, demand = self.hold()
-        other = self.other_uid_client()
-        other.request('x', BUCKET)
-        found = gateway.take_demand('x', uid=65534)
-        self.assertNotEqual(found.handle, demand.handle)
 
 
 class Tokens(ClusterCase):
