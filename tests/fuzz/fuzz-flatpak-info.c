@@ -46,7 +46,7 @@ try_more(const char *data, size_t size, const char *id)
     g_autoptr(GString) text = g_string_new_len(data, (gssize)size);
     gboolean is_runtime;
 
-    g_string_prepend(text, "# nothing\n\n");
+    g_string_prepend(text, "# nothing\n\n[Extra]\nname=org.example.Other\n");
     expect(text, id);
     g_string_append(text, "\n[Instance]\nname=org.example.Other\n");
     expect(text, id);
@@ -67,8 +67,10 @@ try_id(const char *id)
 
     g_string_printf(text, "[Application]\nname=%s\nruntime=runtime/org.example.Platform/x\n", id);
     expect(text, is_app_id(id) ? id : NULL);
-    g_string_printf(text, "[Runtime]\nname=%s\n", id);
+    g_string_printf(text, "[Runtime]\nname[en]=org.example.Other\nname = %s\n", id);
     expect(text, is_app_id(id) ? id : NULL);
+    g_string_printf(text, "[Application]\nname[en]=%s\n", id);
+    expect(text, NULL);
 }
 
 /* Blanks and escapes are not part of an id; with them, the file's text may differ from a valid
