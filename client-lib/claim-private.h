@@ -10,6 +10,7 @@
 
 #include <weblocks/weblocks.h>
 
+#include "client-lib/engine/async-result.h"
 #include "client-lib/property-private.h"
 
 /* A weak reference, with the context of the claim; usable in any thread. */
@@ -36,7 +37,7 @@ struct _WebLocksClaim {
     ClaimRef *ref;
     WebLocksClaimState state;
     GError *error;
-    GTask *request;            /* while waiting, also for a service; its data is `ref` */
+    AsyncResult *request;      /* while waiting, also for a service; its data is `ref` */
     GCancellable *cancellable; /* of `request` */
     gboolean is_patient;       /* `request` also waits for a service */
     guint64 key;               /* of `request` at the service */

@@ -75,7 +75,7 @@ claim_ref_get(ClaimRef *self)
 static void
 drop_request(WebLocksClaim *self)
 {
-    g_autoptr(GTask) request = g_steal_pointer(&self->request);
+    g_autoptr(AsyncResult) request = g_steal_pointer(&self->request);
     g_autoptr(GCancellable) cancellable = g_steal_pointer(&self->cancellable);
 
     g_clear_object(&self->granted);
@@ -161,7 +161,7 @@ change(WebLocksClaim *self, WebLocksClaimState state, gpointer object, GError *e
 static void on_acquired(GObject *source, GAsyncResult *result, gpointer unused);
 
 typedef struct {
-    GTask *request;
+    AsyncResult *request;
     guint64 key;
 } Wait;
 
@@ -180,7 +180,7 @@ static void
 wait_run(gpointer data)
 {
     const Wait *wait = data;
-    g_autoptr(WebLocksClaim) self = claim_ref_get(g_task_get_task_data(wait->request));
+    g_autoptr(WebLocksClaim) self = claim_ref_get(async_result_get_data(wait->request));
 
     if (self != NULL && self->request == wait->request)
         on_queued(self, wait->key);
@@ -195,18 +195,18 @@ wait_free(gpointer data)
 
 /* Called with the session lock held. */
 static void
-on_waits(GTask *request, guint64 key)
+on_waits(AsyncResult *request, guint64 key)
 {
     WebLocksAgent *agent;
     Wait *wait;
 
     if (request == NULL) /* cancelled */
         return;
-    agent = g_task_get_source_object(request);
+    agent = async_result_get_source(request);
     wait = g_new(Wait, 1);
     *wait = (Wait){g_object_ref(request), key};
     session_deliver(connection_get_session(web_locks_agent_get_connection(agent)),
-                    g_task_get_context(request), wait_run, wait, wait_free);
+                    async_result_get_context(request), wait_run, wait, wait_free);
 }
 
 WebLocksOptions *
@@ -216,37 +216,31 @@ web_locks_claim_make_options(const WebLocksClaim *self, gboolean steal)
                         steal, NULL);
 }
 
-/* Takes the task. */
+/* Takes the request. */
 static void
-start_request(WebLocksClaim *self, GTask *task)
+start_request(WebLocksClaim *self, AsyncResult *request)
 {
     static const RequestFuncs funcs = {web_locks_lock_new,       web_locks_lock_lose,
                                        web_locks_lock_listens,   web_locks_lock_want,
                                        web_locks_lock_be_shared, on_waits};
     g_autoptr(WebLocksOptions) options = web_locks_claim_make_options(self, FALSE);
     g_auto(RequestOptions) values = {0};
-    GError *error = NULL;
 
     request_options_init(&values, options);
     values.patient = self->is_patient;
-    if (web_locks_manager_check_request(self->manager, self->name, &values, &error)) {
-        web_locks_manager_start_request(self->manager, self->name, &values, &funcs,
-                                        caller_of_task(task));
-        return;
-    }
-    g_task_return_error(task, error);
-    g_object_unref(task);
+    web_locks_manager_start_request(self->manager, self->name, &values, &funcs,
+                                    caller_of_result(request));
 }
 
 /* ---- opening again */
 
-static void open_document(WebLocksClaim *self, GTask *request);
+static void open_document(WebLocksClaim *self, AsyncResult *request);
 
 static gboolean
 on_pause_over(gpointer data)
 {
-    g_autoptr(GTask) request = g_object_ref(data);
-    g_autoptr(WebLocksClaim) self = claim_ref_get(g_task_get_task_data(request));
+    g_autoptr(AsyncResult) request = g_object_ref(data);
+    g_autoptr(WebLocksClaim) self = claim_ref_get(async_result_get_data(request));
 
     if (self != NULL && self->request == request)
         open_document(self, request);
@@ -254,7 +248,7 @@ on_pause_over(gpointer data)
 }
 
 static void
-open_later(WebLocksClaim *self, GTask *request)
+open_later(WebLocksClaim *self, AsyncResult *request)
 {
     g_autoptr(GSource) source = g_timeout_source_new(REOPEN_PAUSE_MS);
 
@@ -265,8 +259,8 @@ open_later(WebLocksClaim *self, GTask *request)
 static void
 on_opened(GObject *source, GAsyncResult *result, gpointer data)
 {
-    g_autoptr(GTask) request = data;
-    g_autoptr(WebLocksClaim) self = claim_ref_get(g_task_get_task_data(request));
+    g_autoptr(AsyncResult) request = data;
+    g_autoptr(WebLocksClaim) self = claim_ref_get(async_result_get_data(request));
     g_autoptr(GError) error = NULL;
 
     if (self == NULL || self->request != request)
@@ -278,12 +272,12 @@ on_opened(GObject *source, GAsyncResult *result, gpointer data)
                g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE)) {
         open_later(self, request);
     } else {
-        g_task_return_error(request, g_steal_pointer(&error));
+        async_result_return(g_steal_pointer(&request), NULL, NULL, g_steal_pointer(&error));
     }
 }
 
 static void
-open_document(WebLocksClaim *self, GTask *request)
+open_document(WebLocksClaim *self, AsyncResult *request)
 {
     web_locks_claim_open_document(self, self->cancellable, on_opened, g_object_ref(request));
 }
@@ -296,13 +290,12 @@ static void
 begin(WebLocksClaim *self, WebLocksClaimState state, GError *error)
 {
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
-    g_autoptr(GTask) request = NULL;
+    g_autoptr(AsyncResult) request = NULL;
 
     g_main_context_push_thread_default(self->ref->context);
-    request = g_task_new(self->agent, cancellable, on_acquired, NULL);
+    request = async_result_new(self->agent, on_acquired, cancellable, on_acquired, NULL);
     g_main_context_pop_thread_default(self->ref->context);
-    g_task_set_task_data(request, g_atomic_rc_box_acquire(self->ref), claim_ref_unref);
-    g_task_set_check_cancellable(request, FALSE);
+    async_result_set_data(request, g_atomic_rc_box_acquire(self->ref), claim_ref_unref);
     change(self, state, request, error);
     if (self->request != request)
         return;
@@ -396,10 +389,10 @@ is_forgotten(WebLocksClaim *self, const GError *error)
 static void
 on_acquired(GObject *source, GAsyncResult *result, gpointer unused)
 {
-    GTask *request = G_TASK(result);
-    g_autoptr(WebLocksClaim) self = claim_ref_get(g_task_get_task_data(request));
+    AsyncResult *request = (AsyncResult *)(gpointer)result;
+    g_autoptr(WebLocksClaim) self = claim_ref_get(async_result_get_data(request));
     g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksLock) lock = g_task_propagate_pointer(request, &error);
+    g_autoptr(WebLocksLock) lock = async_result_take(result, &error);
 
     if (self == NULL || self->request != request)
         return; /* a lock that was granted meanwhile is released with its reference */

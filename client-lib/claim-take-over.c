@@ -20,7 +20,7 @@
 
 struct ClaimTake {
     WebLocksClaim *claim;      /* owned */
-    GQueue calls;              /* of GTask, owned, with a Call */
+    GQueue calls;              /* of AsyncResult, owned, with a Call */
     GCancellable *cancellable; /* of what stealing calls */
     GSource *timer;            /* while it asks; NULL: it steals */
     gulong state_id;           /* likewise */
@@ -57,19 +57,16 @@ stop_asking(ClaimTake *take)
     g_clear_pointer(&take->timer, g_source_unref);
 }
 
-/* Takes the reference to the task. */
+/* Takes the reference to the result. */
 static void
-complete(GTask *task, const GError *error)
+complete(AsyncResult *result, const GError *error)
 {
-    const Call *call = g_task_get_task_data(task);
+    Call *call = async_result_get_data(result);
 
     if (call->cancelled != NULL)
         g_source_destroy(call->cancelled);
-    if (error != NULL)
-        g_task_return_error(task, g_error_copy(error));
-    else
-        g_task_return_boolean(task, TRUE);
-    g_object_unref(task);
+    async_result_return(result, error == NULL ? call : NULL, NULL,
+                        error != NULL ? g_error_copy(error) : NULL);
 }
 
 /* Completes all calls. A claim that was only started in order to ask ends if it waits still. Takes
@@ -78,7 +75,7 @@ static void
 finish(ClaimTake *take, GError *error)
 {
     g_autoptr(WebLocksClaim) self = take->claim;
-    GTask *task;
+    AsyncResult *result;
 
     stop_asking(take);
     if (is_current(take)) {
@@ -87,8 +84,8 @@ finish(ClaimTake *take, GError *error)
         if (take->has_started && self->state == WEB_LOCKS_CLAIM_STATE_WAITING)
             web_locks_claim_stop(self);
     }
-    while ((task = g_queue_pop_head(&take->calls)) != NULL)
-        complete(task, error);
+    while ((result = g_queue_pop_head(&take->calls)) != NULL)
+        complete(result, error);
     g_clear_error(&error);
     g_object_unref(take->cancellable);
     g_free(take);
@@ -226,17 +223,17 @@ ask(ClaimTake *take)
 static gboolean
 on_cancelled(GCancellable *cancellable, gpointer data)
 {
-    GTask *task = data;
-    ClaimTake *take = ((const Call *)g_task_get_task_data(task))->take;
+    AsyncResult *result = data;
+    ClaimTake *take = ((const Call *)async_result_get_data(result))->take;
     g_autoptr(GError) error = NULL;
 
     g_cancellable_set_error_if_cancelled(cancellable, &error);
-    g_queue_remove(&take->calls, task);
+    g_queue_remove(&take->calls, result);
     if (take->calls.length == 0 && take->timer != NULL)
         finish(take, NULL);
     else if (take->calls.length == 0)
         g_cancellable_cancel(take->cancellable);
-    complete(task, error);
+    complete(result, error);
     return G_SOURCE_REMOVE;
 }
 
@@ -247,20 +244,20 @@ call_free(gpointer data)
     g_free(data);
 }
 
-/* Takes the task. */
+/* Takes the result. */
 static void
-join(ClaimTake *take, GTask *task)
+join(ClaimTake *take, AsyncResult *result)
 {
-    GCancellable *cancellable = g_task_get_cancellable(task);
+    GCancellable *cancellable = async_result_get_cancellable(result);
     Call *call = g_new0(Call, 1);
 
     call->take = take;
-    g_task_set_task_data(task, call, call_free);
-    g_queue_push_tail(&take->calls, task);
+    async_result_set_data(result, call, call_free);
+    g_queue_push_tail(&take->calls, result);
     if (cancellable == NULL)
         return;
     call->cancelled = g_cancellable_source_new(cancellable);
-    g_source_set_callback(call->cancelled, G_SOURCE_FUNC(on_cancelled), task, NULL);
+    g_source_set_callback(call->cancelled, G_SOURCE_FUNC(on_cancelled), result, NULL);
     g_source_attach(call->cancelled, take->claim->ref->context);
 }
 
@@ -308,27 +305,25 @@ web_locks_claim_take_over_async(WebLocksClaim *self,
                                 gpointer user_data)
 {
     ClaimTake *take;
-    GTask *task;
+    AsyncResult *result;
+    GError *error = NULL;
 
     g_return_if_fail(WEB_LOCKS_IS_CLAIM(self));
     g_return_if_fail(self->file != NULL || (self->manager != NULL && self->name != NULL));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
     g_main_context_push_thread_default(self->ref->context);
-    task = g_task_new(self, cancellable, callback, user_data);
+    result =
+        async_result_new(self, web_locks_claim_take_over_async, cancellable, callback, user_data);
     g_main_context_pop_thread_default(self->ref->context);
-    g_task_set_source_tag(task, web_locks_claim_take_over_async);
-    g_task_set_check_cancellable(task, FALSE);
-    if (g_task_return_error_if_cancelled(task)) {
-        g_object_unref(task);
-    } else if (self->state == WEB_LOCKS_CLAIM_STATE_HELD) {
-        g_task_return_boolean(task, TRUE);
-        g_object_unref(task);
+    if (g_cancellable_set_error_if_cancelled(cancellable, &error) ||
+        self->state == WEB_LOCKS_CLAIM_STATE_HELD) {
+        async_result_return(result, error == NULL ? self : NULL, NULL, error);
     } else if (self->taking != NULL && self->taking->calls.length > 0) {
-        join(self->taking, task);
+        join(self->taking, result);
     } else {
         take = take_new(self);
-        join(take, task);
+        join(take, result);
         /* A shared lock can't be stolen, and is not asked for. */
         if (self->grace == 0 || self->mode == WEB_LOCKS_MODE_SHARED)
             steal(take);
@@ -354,7 +349,7 @@ web_locks_claim_take_over_async(WebLocksClaim *self,
 gboolean
 web_locks_claim_take_over_finish(WebLocksClaim *self, GAsyncResult *result, GError **error)
 {
-    g_return_val_if_fail(g_task_is_valid(result, self), FALSE);
-    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_claim_take_over_async), FALSE);
-    return g_task_propagate_boolean(G_TASK(result), error);
+    g_return_val_if_fail(async_result_is_valid(result, self, web_locks_claim_take_over_async),
+                         FALSE);
+    return async_result_take(result, error) != NULL;
 }

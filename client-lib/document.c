@@ -159,35 +159,33 @@ is_not_shared(const GError *error)
 static void
 on_asked(GObject *source, GAsyncResult *result, gpointer data)
 {
-    g_autoptr(GTask) task = data;
-    Opening *self = g_task_get_task_data(task);
-    g_autoptr(GError) error = NULL;
+    AsyncResult *opened = data;
+    Opening *self = async_result_get_data(opened);
+    GError *error = NULL;
 
-    self->excludes_all = g_task_propagate_pointer(G_TASK(result), &error) != NULL;
-    if (self->excludes_all || is_not_shared(error))
-        g_task_return_boolean(task, TRUE);
-    else
-        g_task_return_error(task, g_steal_pointer(&error));
+    self->excludes_all = async_result_take(result, &error) != NULL;
+    if (is_not_shared(error))
+        g_clear_error(&error);
+    async_result_return(opened, error == NULL ? self : NULL, NULL, error);
 }
 
 static void
 on_looked(GObject *source, GAsyncResult *result, gpointer data)
 {
-    g_autoptr(GTask) task = data;
-    Opening *self = g_task_get_task_data(task);
+    AsyncResult *opened = data;
+    Opening *self = async_result_get_data(opened);
     GError *error = NULL;
 
     if (!g_task_propagate_boolean(G_TASK(result), &error)) {
-        g_task_return_error(task, error);
+        async_result_return(opened, NULL, NULL, error);
     } else if (self->portal == NULL && self->descriptors == NULL) {
         self->excludes_all = !self->is_sandboxed;
-        g_task_return_boolean(task, TRUE);
+        async_result_return(opened, self, NULL, NULL);
     } else {
-        GTask *call = g_task_new(source, g_task_get_cancellable(task), on_asked, task);
-
         connection_call(web_locks_agent_get_connection(WEB_LOCKS_AGENT(source)), &open_kind, self,
-                        caller_of_task(call));
-        g_steal_pointer(&task);
+                        caller_of_result(async_result_new(source, on_asked,
+                                                          async_result_get_cancellable(opened),
+                                                          on_asked, opened)));
     }
 }
 
@@ -225,18 +223,18 @@ web_locks_agent_open_document_async(WebLocksAgent *self,
 {
     Opening *opening;
     g_autoptr(GTask) looking = NULL;
-    GTask *task;
+    AsyncResult *opened;
 
     g_return_if_fail(WEB_LOCKS_IS_AGENT(self));
     g_return_if_fail(G_IS_FILE(file));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
-    task = g_task_new(self, cancellable, callback, user_data);
-    g_task_set_source_tag(task, web_locks_agent_open_document_async);
+    opened = async_result_new(self, web_locks_agent_open_document_async, cancellable, callback,
+                              user_data);
     opening = g_new0(Opening, 1);
     opening->file = g_object_ref(file);
-    g_task_set_task_data(task, opening, opening_free);
-    looking = g_task_new(self, cancellable, on_looked, task);
+    async_result_set_data(opened, opening, opening_free);
+    looking = g_task_new(self, cancellable, on_looked, opened);
     g_task_set_task_data(looking, opening, NULL);
     g_task_run_in_thread(looking, look);
 }
@@ -265,15 +263,14 @@ web_locks_agent_open_document_finish(
 {
     Opening *opening;
 
-    g_return_val_if_fail(g_task_is_valid(result, self), NULL);
-    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_agent_open_document_async),
+    g_return_val_if_fail(async_result_is_valid(result, self, web_locks_agent_open_document_async),
                          NULL);
     g_return_val_if_fail(name != NULL, NULL);
     g_return_val_if_fail(error == NULL || *error == NULL, NULL);
 
-    if (!g_task_propagate_boolean(G_TASK(result), error))
+    opening = async_result_take(result, error);
+    if (opening == NULL)
         return NULL;
-    opening = g_task_get_task_data(G_TASK(result));
     *name = g_strdup(opening->name);
     if (excludes_all != NULL)
         *excludes_all = opening->excludes_all;

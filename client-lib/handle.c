@@ -260,7 +260,7 @@ request(WebLocksHandle *self, gboolean is_waiting, Caller caller)
     GError *error = NULL;
 
     if (!check(self, &error)) {
-        connection_refuse(connection, error, caller);
+        caller_fail(caller, connection_get_session(connection), error);
         return;
     }
     session_enter(self->session);
@@ -273,7 +273,7 @@ request(WebLocksHandle *self, gboolean is_waiting, Caller caller)
         options.cell = 0; /* that of the lock that is held */
     }
     if (error != NULL)
-        connection_refuse(connection, error, caller);
+        caller_fail(caller, self->session, error);
     else
         web_locks_manager_start_request(self->manager, self->name, &options, &web_locks_lock_funcs,
                                         caller);
@@ -417,21 +417,19 @@ web_locks_handle_enter_async(WebLocksHandle *self,
                              GAsyncReadyCallback callback,
                              gpointer user_data)
 {
-    g_autoptr(GTask) task = NULL;
+    AsyncResult *result;
+    GError *error = NULL;
 
     g_return_if_fail(WEB_LOCKS_IS_HANDLE(self));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
-    task = g_task_new(self, cancellable, callback, user_data);
-    g_task_set_source_tag(task, web_locks_handle_enter_async);
-    g_task_set_check_cancellable(task, FALSE); /* as for a request */
-    if (g_task_return_error_if_cancelled(task))
-        return;
-    if (enter_cell(self, NULL)) {
-        g_task_return_pointer(task, g_object_ref(self), leave_untaken);
-    } else {
-        request(self, FALSE, caller_of_task(g_steal_pointer(&task)));
-    }
+    result = async_result_new(self, web_locks_handle_enter_async, cancellable, callback, user_data);
+    if (g_cancellable_set_error_if_cancelled(cancellable, &error))
+        async_result_return(result, NULL, NULL, error);
+    else if (enter_cell(self, NULL))
+        async_result_return(result, g_object_ref(self), leave_untaken, NULL);
+    else
+        request(self, FALSE, caller_of_result(result));
 }
 
 /**
@@ -451,10 +449,9 @@ web_locks_handle_enter_finish(WebLocksHandle *self, GAsyncResult *result, GError
 {
     gpointer entered;
 
-    g_return_val_if_fail(g_task_is_valid(result, self), FALSE);
-    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_handle_enter_async), FALSE);
+    g_return_val_if_fail(async_result_is_valid(result, self, web_locks_handle_enter_async), FALSE);
 
-    entered = g_task_propagate_pointer(G_TASK(result), error);
+    entered = async_result_take(result, error);
     if (entered != self)
         return take(self, entered, NULL, error);
     g_object_unref(self);

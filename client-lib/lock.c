@@ -311,7 +311,7 @@ web_locks_lock_release_async(WebLocksLock *self,
     /* The release can't be cancelled: the result is the service's answer. */
     result = async_result_new(self, web_locks_lock_release_async, NULL, callback, user_data);
     if (!check_call(self, cancellable, &error))
-        async_result_fail(result, error);
+        async_result_return(result, NULL, NULL, error);
     else if (request_release(self->request, caller_of_result(result)))
         notify_held(self);
 }
@@ -403,7 +403,7 @@ web_locks_lock_downgrade_async(WebLocksLock *self,
     if (check_call(self, cancellable, &error))
         request_downgrade(self->request, caller_of_result(result));
     else
-        async_result_fail(result, error);
+        async_result_return(result, NULL, NULL, error);
 }
 
 /**

@@ -30,8 +30,8 @@ void web_locks_manager_call(WebLocksManager *self,
 /* Returns the object path of the bucket. */
 const char *web_locks_manager_get_path(WebLocksManager *self);
 
-/* Starts a request whose name and options have been validated. The result is a WebLocksLock, or
- * NULL if it was not available. */
+/* Starts a request, after web_locks_manager_check_request(). The result is a WebLocksLock, or NULL
+ * if it was not available. */
 void web_locks_manager_start_request(WebLocksManager *self,
                                      const char *name,
                                      const RequestOptions *options,

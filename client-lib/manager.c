@@ -177,7 +177,7 @@ web_locks_manager_call(WebLocksManager *self,
     if (web_locks_manager_check_bucket(self, &error))
         connection_call(connection, kind, data, caller);
     else
-        connection_refuse(connection, error, caller);
+        caller_fail(caller, connection_get_session(connection), error);
 }
 
 void
@@ -187,8 +187,13 @@ web_locks_manager_start_request(WebLocksManager *self,
                                 const RequestFuncs *funcs,
                                 Caller caller)
 {
-    connection_request(web_locks_manager_get_connection(self), funcs, self->bucket, name, options,
-                       caller);
+    Connection *connection = web_locks_manager_get_connection(self);
+    GError *error = NULL;
+
+    if (web_locks_manager_check_request(self, name, options, &error))
+        connection_request(connection, funcs, self->bucket, name, options, caller);
+    else
+        caller_fail(caller, connection_get_session(connection), error);
 }
 
 const char *

@@ -16,6 +16,7 @@
 #include <weblocks/weblocks.h>
 
 #include "client-lib/bucket-cache.h"
+#include "client-lib/engine/async-result.h"
 #include "client-lib/monitor-inbox.h"
 
 /* No signals are sent for what other hosts hold or wait for. It is read again after this time, then
@@ -38,7 +39,7 @@ struct _WebLocksMonitor {
     ShownList held;
     ShownList pending;
     MonitorInbox *inbox;
-    GTask *ready;            /* web_locks_monitor_new_async() */
+    AsyncResult *ready;      /* web_locks_monitor_new_async() */
     int is_busy;             /* atomic */
     GPtrArray *buckets;      /* of BucketCache */
     GHashTable *by_path;     /* the same, by object path */

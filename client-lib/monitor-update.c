@@ -372,29 +372,29 @@ static void
 on_refreshed(GObject *source, GAsyncResult *result, gpointer data)
 {
     WebLocksMonitor *self = WEB_LOCKS_MONITOR(source);
-    g_autoptr(GTask) ready = g_steal_pointer(&self->ready);
+    AsyncResult *ready = g_steal_pointer(&self->ready);
     g_autoptr(GError) error = NULL;
-    const gboolean is_done = g_task_propagate_pointer(G_TASK(result), &error) != NULL;
+    const gboolean is_done = async_result_take(result, &error) != NULL;
 
     if (is_done)
         web_locks_monitor_finish_update(self);
     else if (ready == NULL)
         fail_update(self, error);
 
-    if (ready != NULL && is_done)
-        g_task_return_pointer(ready, g_object_ref(self), g_object_unref);
-    else if (ready != NULL)
-        g_task_return_error(ready, g_steal_pointer(&error));
+    if (ready != NULL)
+        async_result_return(ready, is_done ? g_object_ref(self) : NULL, g_object_unref,
+                            g_steal_pointer(&error));
 }
 
 void
 web_locks_monitor_start_refresh(WebLocksMonitor *self)
 {
-    GTask *task = g_task_new(self, self->ready != NULL ? g_task_get_cancellable(self->ready) : NULL,
-                             on_refreshed, NULL);
+    GCancellable *cancellable =
+        self->ready != NULL ? async_result_get_cancellable(self->ready) : NULL;
+    AsyncResult *result = async_result_new(self, on_refreshed, cancellable, on_refreshed, NULL);
 
     connection_call(web_locks_agent_get_connection(self->agent), &web_locks_monitor_refresh, self,
-                    caller_of_task(task));
+                    caller_of_result(result));
 }
 
 void

@@ -79,11 +79,11 @@ web_locks_monitor_new_of_name(WebLocksManager *manager, const char *name, GMainC
 }
 
 static void
-monitor_new_begin(WebLocksAgent *agent, WebLocksManager *manager, GTask *task)
+monitor_new_begin(WebLocksAgent *agent, WebLocksManager *manager, AsyncResult *ready)
 {
     WebLocksMonitor *self = monitor_new_in_agents_context(agent, manager);
 
-    self->ready = task;
+    self->ready = ready;
     web_locks_monitor_start_refresh(self);
     g_object_unref(self);
 }
@@ -122,20 +122,17 @@ web_locks_monitor_new_async(WebLocksManager *manager,
                             GAsyncReadyCallback callback,
                             gpointer user_data)
 {
-    GTask *task;
+    AsyncResult *result;
     GError *error = NULL;
 
     g_return_if_fail(WEB_LOCKS_IS_MANAGER(manager));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
-    task = g_task_new(NULL, cancellable, callback, user_data);
-    g_task_set_source_tag(task, web_locks_monitor_new_async);
-    if (!web_locks_manager_check_bucket(manager, &error)) {
-        g_task_return_error(task, error);
-        g_object_unref(task);
-        return;
-    }
-    monitor_new_begin(web_locks_manager_get_agent(manager), manager, task);
+    result = async_result_new(NULL, web_locks_monitor_new_async, cancellable, callback, user_data);
+    if (web_locks_manager_check_bucket(manager, &error))
+        monitor_new_begin(web_locks_manager_get_agent(manager), manager, result);
+    else
+        async_result_return(result, NULL, NULL, error);
 }
 
 /**
@@ -155,9 +152,8 @@ web_locks_monitor_new_async(WebLocksManager *manager,
 WebLocksMonitor *
 web_locks_monitor_new_finish(GAsyncResult *result, GError **error)
 {
-    g_return_val_if_fail(g_task_is_valid(result, NULL), NULL);
-    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_monitor_new_async), NULL);
-    return g_task_propagate_pointer(G_TASK(result), error);
+    g_return_val_if_fail(async_result_is_valid(result, NULL, web_locks_monitor_new_async), NULL);
+    return async_result_take(result, error);
 }
 
 /**
@@ -207,14 +203,12 @@ web_locks_monitor_new_all_async(WebLocksAgent *agent,
                                 GAsyncReadyCallback callback,
                                 gpointer user_data)
 {
-    GTask *task;
-
     g_return_if_fail(WEB_LOCKS_IS_AGENT(agent));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
-    task = g_task_new(NULL, cancellable, callback, user_data);
-    g_task_set_source_tag(task, web_locks_monitor_new_all_async);
-    monitor_new_begin(agent, NULL, task);
+    monitor_new_begin(
+        agent, NULL,
+        async_result_new(NULL, web_locks_monitor_new_all_async, cancellable, callback, user_data));
 }
 
 /**
@@ -234,9 +228,9 @@ web_locks_monitor_new_all_async(WebLocksAgent *agent,
 WebLocksMonitor *
 web_locks_monitor_new_all_finish(GAsyncResult *result, GError **error)
 {
-    g_return_val_if_fail(g_task_is_valid(result, NULL), NULL);
-    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_monitor_new_all_async), NULL);
-    return g_task_propagate_pointer(G_TASK(result), error);
+    g_return_val_if_fail(async_result_is_valid(result, NULL, web_locks_monitor_new_all_async),
+                         NULL);
+    return async_result_take(result, error);
 }
 
 /**

@@ -81,15 +81,15 @@ web_locks_agent_list_observable_async(WebLocksAgent *self,
                                       GAsyncReadyCallback callback,
                                       gpointer user_data)
 {
-    GTask *task;
+    AsyncResult *result;
 
     g_return_if_fail(WEB_LOCKS_IS_AGENT(self));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
-    task = g_task_new(self, cancellable, callback, user_data);
-    g_task_set_source_tag(task, web_locks_agent_list_observable_async);
+    result = async_result_new(self, web_locks_agent_list_observable_async, cancellable, callback,
+                              user_data);
     connection_call(web_locks_agent_get_connection(self), &observable_kind, self,
-                    caller_of_task(task));
+                    caller_of_result(result));
 }
 
 /**
@@ -110,10 +110,9 @@ web_locks_agent_list_observable_async(WebLocksAgent *self,
 GPtrArray *
 web_locks_agent_list_observable_finish(WebLocksAgent *self, GAsyncResult *result, GError **error)
 {
-    g_return_val_if_fail(g_task_is_valid(result, self), NULL);
-    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_agent_list_observable_async),
+    g_return_val_if_fail(async_result_is_valid(result, self, web_locks_agent_list_observable_async),
                          NULL);
-    return g_task_propagate_pointer(G_TASK(result), error);
+    return async_result_take(result, error);
 }
 
 /**
@@ -231,7 +230,7 @@ web_locks_manager_break_async(WebLocksManager *self,
                               GAsyncReadyCallback callback,
                               gpointer user_data)
 {
-    GTask *task;
+    AsyncResult *result;
     MethodCallMessage *call;
     GError *error = NULL;
 
@@ -240,16 +239,15 @@ web_locks_manager_break_async(WebLocksManager *self,
     g_return_if_fail(info == NULL || WEB_LOCKS_IS_LOCK_INFO(info));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
-    task = g_task_new(self, cancellable, callback, user_data);
-    g_task_set_source_tag(task, web_locks_manager_break_async);
+    result =
+        async_result_new(self, web_locks_manager_break_async, cancellable, callback, user_data);
     if (!web_locks_manager_check_lock_name(name, &error)) {
-        g_task_return_error(task, error);
-        g_object_unref(task);
+        async_result_return(result, NULL, NULL, error);
         return;
     }
     call = break_new(self, name, info);
-    g_task_set_task_data(task, call, break_free);
-    web_locks_manager_call(self, &break_kind, call, caller_of_task(task));
+    async_result_set_data(result, call, break_free);
+    web_locks_manager_call(self, &break_kind, call, caller_of_result(result));
 }
 
 /**
@@ -271,9 +269,8 @@ web_locks_manager_break_async(WebLocksManager *self,
 int
 web_locks_manager_break_finish(WebLocksManager *self, GAsyncResult *result, GError **error)
 {
-    g_return_val_if_fail(g_task_is_valid(result, self), -1);
-    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_manager_break_async), -1);
-    return GPOINTER_TO_INT(g_task_propagate_pointer(G_TASK(result), error)) - 1;
+    g_return_val_if_fail(async_result_is_valid(result, self, web_locks_manager_break_async), -1);
+    return GPOINTER_TO_INT(async_result_take(result, error)) - 1;
 }
 
 /**

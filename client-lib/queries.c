@@ -56,14 +56,14 @@ web_locks_manager_query_async(WebLocksManager *self,
                               GAsyncReadyCallback callback,
                               gpointer user_data)
 {
-    GTask *task;
+    AsyncResult *result;
 
     g_return_if_fail(WEB_LOCKS_IS_MANAGER(self));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
-    task = g_task_new(self, cancellable, callback, user_data);
-    g_task_set_source_tag(task, web_locks_manager_query_async);
-    web_locks_manager_call(self, &query_kind, self, caller_of_task(task));
+    result =
+        async_result_new(self, web_locks_manager_query_async, cancellable, callback, user_data);
+    web_locks_manager_call(self, &query_kind, self, caller_of_result(result));
 }
 
 /**
@@ -83,9 +83,8 @@ web_locks_manager_query_async(WebLocksManager *self,
 WebLocksSnapshot *
 web_locks_manager_query_finish(WebLocksManager *self, GAsyncResult *result, GError **error)
 {
-    g_return_val_if_fail(g_task_is_valid(result, self), NULL);
-    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_manager_query_async), NULL);
-    return g_task_propagate_pointer(G_TASK(result), error);
+    g_return_val_if_fail(async_result_is_valid(result, self, web_locks_manager_query_async), NULL);
+    return async_result_take(result, error);
 }
 
 /**
@@ -259,23 +258,22 @@ web_locks_manager_inspect_async(WebLocksManager *self,
                                 GAsyncReadyCallback callback,
                                 gpointer user_data)
 {
-    GTask *task;
+    AsyncResult *result;
     GError *error = NULL;
     Inspection *inspection;
 
     g_return_if_fail(WEB_LOCKS_IS_MANAGER(self));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
-    task = g_task_new(self, cancellable, callback, user_data);
-    g_task_set_source_tag(task, web_locks_manager_inspect_async);
+    result =
+        async_result_new(self, web_locks_manager_inspect_async, cancellable, callback, user_data);
     if (name != NULL && !web_locks_manager_check_name(name, &error)) {
-        g_task_return_error(task, error);
-        g_object_unref(task);
+        async_result_return(result, NULL, NULL, error);
         return;
     }
     inspection = inspection_new(self, name);
-    g_task_set_task_data(task, inspection, inspection_free);
-    web_locks_manager_call(self, &inspect_kind, inspection, caller_of_task(task));
+    async_result_set_data(result, inspection, inspection_free);
+    web_locks_manager_call(self, &inspect_kind, inspection, caller_of_result(result));
 }
 
 /**
@@ -296,9 +294,9 @@ web_locks_manager_inspect_async(WebLocksManager *self,
 WebLocksSnapshot *
 web_locks_manager_inspect_finish(WebLocksManager *self, GAsyncResult *result, GError **error)
 {
-    g_return_val_if_fail(g_task_is_valid(result, self), NULL);
-    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_manager_inspect_async), NULL);
-    return g_task_propagate_pointer(G_TASK(result), error);
+    g_return_val_if_fail(async_result_is_valid(result, self, web_locks_manager_inspect_async),
+                         NULL);
+    return async_result_take(result, error);
 }
 
 /**

@@ -138,46 +138,39 @@ add_lock(RequestMany *self, WebLocksLock *take_lock)
 
 static void on_lock(GObject *source, GAsyncResult *result, gpointer data);
 
-/* Takes the task. */
+/* Takes the result. */
 static void
-request_next(GTask *take_task)
+request_next(AsyncResult *all)
 {
-    g_autoptr(GTask) task = take_task;
-    RequestMany *self = g_task_get_task_data(task);
+    RequestMany *self = async_result_get_data(all);
+    WebLocksManager *manager = async_result_get_source(all);
+    GCancellable *cancellable = async_result_get_cancellable(all);
     GError *error = NULL;
-    const char *name = choose_name(self, g_task_get_cancellable(task), &error);
-    GTask *part;
+    const char *name = choose_name(self, cancellable, &error);
 
-    if (error != NULL) {
-        g_task_return_error(task, error);
-    } else if (name == NULL) {
-        g_task_return_pointer(task, g_steal_pointer(&self->locks),
-                              (GDestroyNotify)g_ptr_array_unref);
-    } else {
-        part = g_task_new(g_task_get_source_object(task), g_task_get_cancellable(task), on_lock,
-                          g_object_ref(task));
-        g_task_set_check_cancellable(part, FALSE);
-        web_locks_manager_start_request(g_task_get_source_object(task), name, &self->options,
-                                        &web_locks_lock_funcs, caller_of_task(part));
-    }
+    if (name == NULL)
+        async_result_return(all, error == NULL ? g_steal_pointer(&self->locks) : NULL,
+                            (GDestroyNotify)g_ptr_array_unref, error);
+    else
+        web_locks_manager_start_request(
+            manager, name, &self->options, &web_locks_lock_funcs,
+            caller_of_result(async_result_new(manager, on_lock, cancellable, on_lock, all)));
 }
 
 static void
 on_lock(GObject *source, GAsyncResult *result, gpointer data)
 {
-    g_autoptr(GTask) task = data;
-    g_autoptr(GMainContext) context = g_main_context_ref(g_task_get_context(task));
+    AsyncResult *all = data;
+    g_autoptr(GMainContext) context = g_main_context_ref(async_result_get_context(all));
     GError *error = NULL;
 
-    if (add_lock(g_task_get_task_data(task), g_task_propagate_pointer(G_TASK(result), &error))) {
-        g_main_context_push_thread_default(context);
-        request_next(g_steal_pointer(&task));
-        g_main_context_pop_thread_default(context);
-    } else if (error != NULL) {
-        g_task_return_error(task, error);
-    } else {
-        g_task_return_pointer(task, NULL, NULL);
+    if (!add_lock(async_result_get_data(all), async_result_take(result, &error))) {
+        async_result_return(all, NULL, NULL, error);
+        return;
     }
+    g_main_context_push_thread_default(context);
+    request_next(all);
+    g_main_context_pop_thread_default(context);
 }
 
 static gboolean
@@ -217,7 +210,7 @@ web_locks_manager_request_many_async(WebLocksManager *self,
                                      GAsyncReadyCallback callback,
                                      gpointer user_data)
 {
-    g_autoptr(GTask) task = NULL;
+    AsyncResult *result;
     RequestMany *many;
     GError *error = NULL;
 
@@ -226,17 +219,14 @@ web_locks_manager_request_many_async(WebLocksManager *self,
     g_return_if_fail(options == NULL || WEB_LOCKS_IS_OPTIONS(options));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
-    task = g_task_new(self, cancellable, callback, user_data);
-    g_task_set_source_tag(task, web_locks_manager_request_many_async);
-    /* Each request watches the cancellable. */
-    g_task_set_check_cancellable(task, FALSE);
+    result = async_result_new(self, web_locks_manager_request_many_async, cancellable, callback,
+                              user_data);
     many = request_many_new(names, options, cancellable);
-    g_task_set_task_data(task, many, request_many_free);
-    if (!check(self, many, &error)) {
-        g_task_return_error(task, error);
-        return;
-    }
-    request_next(g_steal_pointer(&task));
+    async_result_set_data(result, many, request_many_free);
+    if (check(self, many, &error))
+        request_next(result);
+    else
+        async_result_return(result, NULL, NULL, error);
 }
 
 /**
@@ -258,10 +248,9 @@ web_locks_manager_request_many_async(WebLocksManager *self,
 GPtrArray *
 web_locks_manager_request_many_finish(WebLocksManager *self, GAsyncResult *result, GError **error)
 {
-    g_return_val_if_fail(g_task_is_valid(result, self), NULL);
-    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_manager_request_many_async),
+    g_return_val_if_fail(async_result_is_valid(result, self, web_locks_manager_request_many_async),
                          NULL);
-    return g_task_propagate_pointer(G_TASK(result), error);
+    return async_result_take(result, error);
 }
 
 /**

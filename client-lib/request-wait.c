@@ -77,7 +77,6 @@ web_locks_request_new(WebLocksManager *manager,
 {
     WebLocksRequest *self;
     g_auto(RequestOptions) values = {0};
-    GError *error = NULL;
     Caller caller;
 
     g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(manager), NULL);
@@ -87,10 +86,7 @@ web_locks_request_new(WebLocksManager *manager,
 
     self = web_locks_request_new_pending(manager, NULL, cancellable, &caller);
     request_options_init(&values, options);
-    if (web_locks_manager_check_request(manager, name, &values, &error))
-        web_locks_manager_start_request(manager, name, &values, &web_locks_lock_funcs, caller);
-    else
-        connection_refuse(web_locks_manager_get_connection(manager), error, caller);
+    web_locks_manager_start_request(manager, name, &values, &web_locks_lock_funcs, caller);
     return self;
 }
 

@@ -94,24 +94,19 @@ web_locks_manager_request_async(WebLocksManager *self,
                                 GAsyncReadyCallback callback,
                                 gpointer user_data)
 {
-    AsyncResult *result;
     g_auto(RequestOptions) values = {0};
-    GError *error = NULL;
 
     g_return_if_fail(WEB_LOCKS_IS_MANAGER(self));
     g_return_if_fail(name != NULL);
     g_return_if_fail(options == NULL || WEB_LOCKS_IS_OPTIONS(options));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
-    result =
-        async_result_new(self, web_locks_manager_request_async, cancellable, callback, user_data);
     request_options_init(&values, options);
     /* The cancellable is checked after name and options, as in the standard. */
-    if (web_locks_manager_check_request(self, name, &values, &error))
-        web_locks_manager_start_request(self, name, &values, &web_locks_lock_funcs,
-                                        caller_of_result(result));
-    else
-        async_result_fail(result, error);
+    web_locks_manager_start_request(
+        self, name, &values, &web_locks_lock_funcs,
+        caller_of_result(async_result_new(self, web_locks_manager_request_async, cancellable,
+                                          callback, user_data)));
 }
 
 /**
@@ -189,8 +184,6 @@ web_locks_manager_request_sync(WebLocksManager *self,
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
 
     request_options_init(&values, options);
-    if (!web_locks_manager_check_request(self, name, &values, error))
-        return NULL;
     web_locks_manager_start_request(self, name, &values, &web_locks_lock_funcs,
                                     caller_of_sync(&sync, cancellable));
     return sync_call_wait(&sync, error);

@@ -8,12 +8,14 @@ typedef struct WebLocksAsyncResult WebLocksAsyncResult;
 
 struct WebLocksAsyncResult {
     GObject parent;
-    GObject *source;
+    GObject *source; /* NULL: none */
     gconstpointer tag;
     GMainContext *context;
     GCancellable *cancellable; /* NULL: none */
     GAsyncReadyCallback callback;
+    gpointer callback_data;
     gpointer data;
+    GDestroyNotify data_free;
 
     gpointer pointer;
     GDestroyNotify pointer_free;
@@ -41,13 +43,32 @@ async_result_new(gpointer source,
 {
     AsyncResult *self = g_object_new(async_result_get_type(), NULL);
 
-    self->source = g_object_ref(source);
+    self->source = source != NULL ? g_object_ref(source) : NULL;
     self->tag = tag;
     self->context = g_main_context_ref_thread_default();
     self->cancellable = cancellable != NULL ? g_object_ref(cancellable) : NULL;
     self->callback = callback;
-    self->data = data;
+    self->callback_data = data;
     return self;
+}
+
+void
+async_result_set_data(AsyncResult *self, gpointer data, GDestroyNotify data_free)
+{
+    self->data = data;
+    self->data_free = data_free;
+}
+
+gpointer
+async_result_get_data(const AsyncResult *self)
+{
+    return self->data;
+}
+
+gpointer
+async_result_get_source(const AsyncResult *self)
+{
+    return self->source;
 }
 
 GMainContext *
@@ -93,7 +114,7 @@ async_result_run(gpointer data)
         g_cancellable_set_error_if_cancelled(self->cancellable, &self->error))
         clear_pointer(self);
     if (self->callback != NULL)
-        self->callback(self->source, G_ASYNC_RESULT(self), self->data);
+        self->callback(self->source, G_ASYNC_RESULT(self), self->callback_data);
 }
 
 static gboolean
@@ -104,11 +125,11 @@ on_idle(gpointer data)
 }
 
 void
-async_result_fail(AsyncResult *self, GError *error)
+async_result_return(AsyncResult *self, gpointer pointer, GDestroyNotify pointer_free, GError *error)
 {
     g_autoptr(GSource) source = g_idle_source_new();
 
-    self->error = error;
+    async_result_set(self, pointer, pointer_free, error, FALSE);
     g_source_set_static_name(source, "weblocks-result");
     g_source_set_priority(source, G_PRIORITY_DEFAULT);
     g_source_set_callback(source, on_idle, self, g_object_unref);
@@ -141,13 +162,15 @@ async_result_take(GAsyncResult *result, GError **error)
 static gpointer
 get_user_data(GAsyncResult *result)
 {
-    return ((AsyncResult *)(gpointer)result)->data;
+    return ((AsyncResult *)(gpointer)result)->callback_data;
 }
 
 static GObject *
 get_source_object(GAsyncResult *result)
 {
-    return g_object_ref(((AsyncResult *)(gpointer)result)->source);
+    GObject *source = ((AsyncResult *)(gpointer)result)->source;
+
+    return source != NULL ? g_object_ref(source) : NULL;
 }
 
 static gboolean
@@ -171,7 +194,9 @@ async_result_finalize(GObject *object)
 
     clear_pointer(self);
     g_clear_error(&self->error);
-    g_object_unref(self->source);
+    if (self->data_free != NULL)
+        self->data_free(self->data);
+    g_clear_object(&self->source);
     g_main_context_unref(self->context);
     g_clear_object(&self->cancellable);
     G_OBJECT_CLASS(async_result_parent_class)->finalize(object);

@@ -1,25 +1,31 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The result of an asynchronous operation of the public interface, in place of a GTask. That costs
- * twice as much, and the first one in a process starts GLib's worker thread. */
+/* The result of an asynchronous operation, in place of a GTask. That costs twice as much, and the
+ * first one in a process starts GLib's worker thread. */
 
 #pragma once
 
 #include <gio/gio.h>
 
 typedef struct WebLocksAsyncResult AsyncResult;
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AsyncResult, g_object_unref)
 
 GType async_result_get_type(void);
 
-/* `callback`, which may be NULL, is called in the context that is thread-default now. `tag` is the
- * function that starts the operation. */
+/* `callback`, which may be NULL, is called in the context that is thread-default now. `source` may
+ * be NULL; `tag` is the function that starts the operation. */
 AsyncResult *async_result_new(gpointer source,
                               gconstpointer tag,
                               GCancellable *cancellable,
                               GAsyncReadyCallback callback,
                               gpointer data);
 
+/* Data of the operation, which is freed with the result. */
+void async_result_set_data(AsyncResult *self, gpointer data, GDestroyNotify data_free);
+gpointer async_result_get_data(const AsyncResult *self);
+
+gpointer async_result_get_source(const AsyncResult *self);
 GMainContext *async_result_get_context(const AsyncResult *self);
 GCancellable *async_result_get_cancellable(const AsyncResult *self); /* may be NULL */
 
@@ -34,8 +40,11 @@ void async_result_set(AsyncResult *self,
 /* Calls the callback, as the function of a delivery in the context. */
 void async_result_run(gpointer self);
 
-/* For an operation that could not be started: the callback is called later. Takes both. */
-void async_result_fail(AsyncResult *self, GError *error);
+/* Completes an operation in any thread: the callback is called later. Takes all arguments. */
+void async_result_return(AsyncResult *self,
+                         gpointer pointer,
+                         GDestroyNotify pointer_free,
+                         GError *error);
 
 /* For the function that finishes the operation. */
 gboolean async_result_is_valid(GAsyncResult *result, gpointer source, gconstpointer tag);

@@ -38,7 +38,7 @@ on_cancelled(GCancellable *cancellable, gpointer data)
     completion = self->completion;
     if (completion != NULL) {
         g_cancellable_set_error_if_cancelled(cancellable, &error);
-        completion_return_error(completion, error);
+        completion_return(completion, NULL, NULL, error);
         completion->cancelled(completion->data);
     }
     session_leave(self->session);
@@ -82,114 +82,34 @@ completion_listen(Completion *self,
                                             cancel, cancel_watch_unref, G_CONNECT_DEFAULT);
     if (!g_cancellable_set_error_if_cancelled(cancellable, &error))
         return TRUE;
-    completion_return_error(self, error);
+    completion_return(self, NULL, NULL, error);
     return FALSE;
 }
 
 /* ---- the result */
 
-typedef struct {
-    GTask *task;
-    GCancellable *cancellable; /* borrowed from the task; NULL: not checked */
-    gpointer pointer;
-    GDestroyNotify pointer_free;
-    GError *error;
-} Result;
-
-static void
-result_clear_pointer(Result *self)
+void
+completion_return(Completion *self, gpointer pointer, GDestroyNotify pointer_free, GError *error)
 {
-    if (self->pointer != NULL && self->pointer_free != NULL)
-        self->pointer_free(self->pointer);
-    self->pointer = NULL;
-}
-
-static void
-result_run(gpointer data)
-{
-    Result *self = data;
-
-    /* It was cancelled after completion: release a granted lock now, not when the task is freed. */
-    if (self->error == NULL &&
-        g_cancellable_set_error_if_cancelled(self->cancellable, &self->error))
-        result_clear_pointer(self);
-    if (self->error != NULL)
-        g_task_return_error(self->task, g_steal_pointer(&self->error));
-    else
-        g_task_return_pointer(self->task, g_steal_pointer(&self->pointer), self->pointer_free);
-}
-
-static void
-result_free(gpointer data)
-{
-    Result *self = data;
-
-    result_clear_pointer(self);
-    g_clear_error(&self->error);
-    g_object_unref(self->task);
-    g_free(self);
-}
-
-static void
-return_to_task(Completion *self, const Result *result)
-{
-    Result *copy = g_memdup2(result, sizeof *result);
-
-    copy->task = g_steal_pointer(&self->task);
-    copy->cancellable = self->cancel != NULL ? g_task_get_cancellable(copy->task) : NULL;
-    stop_listening(self);
-    session_deliver(self->session, g_task_get_context(copy->task), result_run, copy, result_free);
-}
-
-static void
-return_to_result(Completion *self, const Result *result)
-{
-    AsyncResult *receiver = g_steal_pointer(&self->result);
-
-    async_result_set(receiver, result->pointer, result->pointer_free, result->error,
-                     self->cancel != NULL);
-    stop_listening(self);
-    session_deliver(self->session, async_result_get_context(receiver), async_result_run, receiver,
-                    g_object_unref);
-}
-
-static void
-return_to_thread(Completion *self, const Result *result)
-{
+    AsyncResult *result = g_steal_pointer(&self->result);
     SyncCall *sync = g_steal_pointer(&self->sync);
+    const gboolean was_listening = self->cancel != NULL;
 
     stop_listening(self);
-    sync->completion = NULL;
-    sync->pointer = result->pointer;
-    sync->error = result->error;
-    session_end_wait(&sync->waiter);
-}
-
-static void
-return_result(Completion *self, Result result)
-{
-    if (self->result != NULL) {
-        return_to_result(self, &result);
-    } else if (self->task != NULL) {
-        return_to_task(self, &result);
-    } else if (self->sync != NULL) {
-        return_to_thread(self, &result);
+    if (result != NULL) {
+        async_result_set(result, pointer, pointer_free, error, was_listening);
+        session_deliver(self->session, async_result_get_context(result), async_result_run, result,
+                        g_object_unref);
+    } else if (sync != NULL) {
+        sync->completion = NULL;
+        sync->pointer = pointer;
+        sync->error = error;
+        session_end_wait(&sync->waiter);
     } else {
-        result_clear_pointer(&result);
-        g_clear_error(&result.error);
+        if (pointer != NULL && pointer_free != NULL)
+            pointer_free(pointer);
+        g_clear_error(&error);
     }
-}
-
-void
-completion_return_pointer(Completion *self, gpointer pointer, GDestroyNotify pointer_free)
-{
-    return_result(self, (Result){.pointer = pointer, .pointer_free = pointer_free});
-}
-
-void
-completion_return_error(Completion *self, GError *error)
-{
-    return_result(self, (Result){.error = error});
 }
 
 /* ---- callers */
@@ -202,12 +122,6 @@ caller_of_result(AsyncResult *take_result)
 }
 
 Caller
-caller_of_task(GTask *take_task)
-{
-    return (Caller){.task = take_task, .cancellable = g_task_get_cancellable(take_task)};
-}
-
-Caller
 caller_of_sync(SyncCall *sync, GCancellable *cancellable)
 {
     return (Caller){.sync = sync, .cancellable = cancellable};
@@ -216,8 +130,7 @@ caller_of_sync(SyncCall *sync, GCancellable *cancellable)
 void
 completion_init(Completion *self, Session *session, Caller caller)
 {
-    *self = (Completion){
-        .session = session, .result = caller.result, .task = caller.task, .sync = caller.sync};
+    *self = (Completion){.session = session, .result = caller.result, .sync = caller.sync};
     if (caller.sync != NULL)
         *caller.sync = (SyncCall){.session = session, .completion = self};
 }
@@ -225,10 +138,10 @@ completion_init(Completion *self, Session *session, Caller caller)
 void
 caller_fail(Caller caller, Session *session, GError *error)
 {
-    Completion completion;
-
-    completion_init(&completion, session, caller);
-    completion_return_error(&completion, error);
+    if (caller.result != NULL)
+        async_result_return(caller.result, NULL, NULL, error);
+    else
+        *caller.sync = (SyncCall){.session = session, .waiter.is_over = TRUE, .error = error};
 }
 
 /* ---- synchronous calls */

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The completion of an operation, for an AsyncResult, a GTask, or a waiting thread.
+/* The completion of an operation, for an AsyncResult or a waiting thread.
  *
  * An operation is completed exactly once, by its result or by its GCancellable; the latter happens
- * within g_cancellable_cancel(). The first two return in their own main context. All functions are
- * called with the session lock held, except where noted. */
+ * within g_cancellable_cancel(). All functions are called with the session lock held, except where
+ * noted. */
 
 #pragma once
 
@@ -39,17 +39,15 @@ gboolean sync_call_wait_once(SyncCall *self);
  * session lock. */
 void sync_call_abandon(SyncCall *self);
 
-/* The receiver of a result: exactly one of `result` and `task`, of which the operation takes the
- * reference, and `sync` is set. */
+/* The receiver of a result: either `result`, of which the operation takes the reference, or `sync`
+ * is set. */
 typedef struct {
     AsyncResult *result;
-    GTask *task; /* of an operation that is part of another one */
     SyncCall *sync;
     GCancellable *cancellable; /* borrowed; may be NULL */
 } Caller;
 
 Caller caller_of_result(AsyncResult *take_result);
-Caller caller_of_task(GTask *take_task);
 Caller caller_of_sync(SyncCall *sync, GCancellable *cancellable);
 
 typedef struct CancelWatch CancelWatch;
@@ -58,7 +56,6 @@ typedef struct CancelWatch CancelWatch;
 struct Completion {
     Session *session;
     AsyncResult *result;
-    GTask *task;
     SyncCall *sync;
     CancelWatch *cancel;
     void (*cancelled)(gpointer data); /* NULL: it can't be cancelled */
@@ -67,7 +64,8 @@ struct Completion {
 
 void completion_init(Completion *self, Session *session, Caller caller);
 
-/* Completes an operation that can't be started. Takes `error`. */
+/* Completes an operation that can't be started. Takes `error`. Called with or without the session
+ * lock. */
 void caller_fail(Caller caller, Session *session, GError *error);
 
 /* Watches `cancellable`, which may be NULL: when it is cancelled, the operation completes with an
@@ -79,7 +77,7 @@ gboolean completion_listen(Completion *self,
                            void (*cancelled)(gpointer data),
                            gpointer data);
 
-/* Complete the operation; they take their argument. If it is completed already, they free it. A
- * pointer without `pointer_free` has nothing to free. */
-void completion_return_pointer(Completion *self, gpointer pointer, GDestroyNotify pointer_free);
-void completion_return_error(Completion *self, GError *error);
+/* Completes the operation with a pointer or an error, which it takes. If it is completed already,
+ * it frees them. A pointer without `pointer_free` has nothing to free. */
+void
+completion_return(Completion *self, gpointer pointer, GDestroyNotify pointer_free, GError *error);

@@ -214,14 +214,6 @@ connection_connect(Connection *self, Caller caller)
     session_leave(self->session);
 }
 
-void
-connection_refuse(Connection *self, GError *error, Caller caller)
-{
-    session_enter(self->session);
-    caller_fail(caller, self->session, error);
-    session_leave(self->session);
-}
-
 /* ---- the end */
 
 /* Completes all pending operations. */

@@ -64,9 +64,6 @@ void connection_call(Connection *self, const MethodCallKind *kind, gpointer data
 /* Calls the function, and sends the operations that it has started together. */
 void connection_batch(Connection *self, void (*function)(gpointer data), gpointer data);
 
-/* Completes an operation that is not started. Takes `error`. */
-void connection_refuse(Connection *self, GError *error, Caller caller);
-
 /* ---- signals of buckets */
 
 /* `changed` is called with the session lock held for each signal of the bucket at `path`; and with

@@ -58,7 +58,7 @@ method_call_free(gpointer data)
 static void
 method_call_fail(MethodCall *self, GError *error)
 {
-    completion_return_error(&self->completion, error);
+    completion_return(&self->completion, NULL, NULL, error);
     method_call_free(self);
 }
 
@@ -76,7 +76,7 @@ method_call_fail_unanswered(MethodCall *self, const GError *error)
 static void
 method_call_succeed(MethodCall *self, gpointer result)
 {
-    completion_return_pointer(&self->completion, result, self->kind->result_free);
+    completion_return(&self->completion, result, self->kind->result_free, NULL);
     method_call_free(self);
 }
 

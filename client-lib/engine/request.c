@@ -110,7 +110,7 @@ request_fail(Request *self, GError *error)
 {
     session_stop_timer(self->session, &self->timer);
     set_state(self, STATE_OVER);
-    completion_return_error(&self->completion, error);
+    completion_return(&self->completion, NULL, NULL, error);
     lock_table_forget(self->table, &self->entry);
 }
 
@@ -164,7 +164,7 @@ request_grant(Request *self, guint64 token)
     self->token = token;
     set_state(self, STATE_HELD);
     self->lock = self->funcs->lock_new(request_ref(self));
-    completion_return_pointer(&self->completion, self->lock, g_object_unref);
+    completion_return(&self->completion, self->lock, g_object_unref, NULL);
 }
 
 static void
@@ -172,7 +172,7 @@ on_unavailable(Request *self)
 {
     session_stop_timer(self->session, &self->timer);
     set_state(self, STATE_OVER);
-    completion_return_pointer(&self->completion, NULL, NULL);
+    completion_return(&self->completion, NULL, NULL, NULL);
     lock_table_forget(self->table, &self->entry);
 }
 
@@ -190,7 +190,7 @@ request_be_answered(Request *self, const PacketAnswer *answer)
     } else if (answer->state == PACKET_STATE_WAITS) {
         set_state(self, STATE_WAITING);
         if (self->funcs->waits != NULL)
-            self->funcs->waits(self->completion.task, self->entry.key);
+            self->funcs->waits(self->completion.result, self->entry.key);
     } else {
         on_unavailable(self);
     }
@@ -215,10 +215,10 @@ on_timed_out(gpointer data)
 {
     Request *self = data;
 
-    completion_return_error(&self->completion,
-                            self->options.timeout_ms > 0
-                                ? error_new_from_end(PACKET_REASON_TIMEOUT)
-                                : error_new_unavailable(_("it has not answered in time")));
+    completion_return(&self->completion, NULL, NULL,
+                      self->options.timeout_ms > 0
+                          ? error_new_from_end(PACKET_REASON_TIMEOUT)
+                          : error_new_unavailable(_("it has not answered in time")));
     request_give_up(self);
 }
 
@@ -324,10 +324,7 @@ release_be_answered(Request *self, const PacketAnswer *answer)
                                                            : error_new_from_answer(answer);
 
     session_stop_timer(self->session, &self->timer);
-    if (error != NULL)
-        completion_return_error(&self->completion, error);
-    else
-        completion_return_pointer(&self->completion, self, NULL);
+    completion_return(&self->completion, error == NULL ? self : NULL, NULL, error);
     if (answer->error == PACKET_ERROR_NONE || answer->error == PACKET_ERROR_NOT_HELD)
         lock_table_forget(self->table, &self->entry);
     else
@@ -340,8 +337,8 @@ on_release_expired(gpointer data)
 {
     Request *self = data;
 
-    completion_return_error(&self->completion,
-                            error_new_unavailable(_("it has not answered in time")));
+    completion_return(&self->completion, NULL, NULL,
+                      error_new_unavailable(_("it has not answered in time")));
     lock_table_release(self->table, &self->entry);
 }
 
@@ -441,10 +438,7 @@ static void
 downgrade_end(Downgrade *self, GError *error)
 {
     session_stop_timer(self->request->session, &self->timer);
-    if (error != NULL)
-        completion_return_error(&self->completion, error);
-    else
-        completion_return_pointer(&self->completion, self->request, NULL);
+    completion_return(&self->completion, error == NULL ? self->request : NULL, NULL, error);
     lock_table_forget(self->table, &self->entry);
 }
 
@@ -477,8 +471,8 @@ on_downgrade_expired(gpointer data)
 {
     Downgrade *self = data;
 
-    completion_return_error(&self->completion,
-                            error_new_unavailable(_("it has not answered in time")));
+    completion_return(&self->completion, NULL, NULL,
+                      error_new_unavailable(_("it has not answered in time")));
 }
 
 static void

@@ -5,7 +5,7 @@
  *
  * The application's lock object is separate from the Request and owns a reference to it, so that
  * the application can drop the object in any thread while another thread handles messages about
- * the lock. When a request is cancelled or times out, its task completes immediately; the abort or
+ * the lock. When a request is cancelled or times out, it completes immediately; the abort or
  * release is sent after the request, and a grant that arrives later is not delivered. */
 
 #pragma once
@@ -35,7 +35,7 @@ typedef struct {
     void (*lock_downgraded)(gpointer lock);
     /* The service has queued the request, which has the option `key` there. May be called again,
      * after a restart of the service. Called with the session lock held; NULL: not called. */
-    void (*waits)(GTask *task, guint64 key);
+    void (*waits)(AsyncResult *result, guint64 key);
 } RequestFuncs;
 
 /* Starts a request. The result is the object from lock_new(), or NULL if the lock was not available
