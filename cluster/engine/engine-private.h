@@ -64,13 +64,13 @@ typedef struct {
     gint64 sent_monotonic_us;
     gint64 touched_us; /* if it is a write that is committed */
     EngineResult refused_with;
-    /* Of a multi request: */
+    /* Of a transaction: */
     guint n_parts;
-    guint n_typed; /* errors of these first parts are the caller's, of others ENGINE_OTHER */
+    zoo_op_t *parts; /* until it is sent */
+    guint n_typed;   /* errors of these first parts are the caller's, of others ENGINE_OTHER */
     zoo_op_result_t *results;
     struct Stat *stats;
     char *created; /* path of the node that was created */
-    guint created_size;
     int version_part; /* the part that gives `version`; -1: none */
 } EngineOperation;
 
@@ -91,29 +91,22 @@ void engine_request_delete(Engine *self, const char *path, EngineCallback callba
 /* A completion: only whether it was done. */
 void engine_on_stat(int r, const struct Stat *stat, const void *data);
 
-/* Parts of a transaction, in a fixed array with space for `n` of them. */
-typedef struct {
-    guint n;
-    zoo_op_t *parts;
-    EngineOperation *operation;
-} EngineTransaction;
-
-void engine_transaction_begin(EngineTransaction *transaction, guint n);
-void engine_transaction_check(EngineTransaction *transaction, const char *path, gint32 version);
-void engine_transaction_delete(EngineTransaction *transaction, const char *path);
-void engine_transaction_create(EngineTransaction *transaction,
+/* A transaction of up to `n` parts. The strings must stay valid until it is sent. */
+EngineOperation *engine_transaction_new(guint n);
+void engine_transaction_check(EngineOperation *self, const char *path, gint32 version);
+void engine_transaction_delete(EngineOperation *self, const char *path);
+/* At most one is sequential. */
+void engine_transaction_create(EngineOperation *self,
                                const struct ACL_vector *acl,
                                const char *path,
                                const char *text,
                                int mode);
 /* Returns the number of the part. */
-int engine_transaction_set(EngineTransaction *transaction,
-                           const char *path,
-                           const char *text,
-                           gint32 version);
+int
+engine_transaction_set(EngineOperation *self, const char *path, const char *text, gint32 version);
 /* What is added after this is not the caller's: its errors are ENGINE_OTHER. */
-void engine_transaction_end_typed(EngineTransaction *transaction);
-void engine_transaction_send(EngineTransaction *transaction,
+void engine_transaction_end_typed(EngineOperation *self);
+void engine_transaction_send(EngineOperation *self,
                              Engine *engine,
                              EngineCallback callback,
                              gpointer data);

@@ -243,17 +243,17 @@ write_format(Joining *joining)
     const struct ACL_vector acl = {.count = 1, .data = &nothing_is_made};
     g_autofree char *hosts = g_strconcat(engine->root, "/hosts", NULL);
     g_autofree char *text = NULL;
-    EngineTransaction transaction;
+    EngineOperation *transaction;
 
     if (joining->instance == NULL)
         joining->instance = new_instance();
     text = g_strdup_printf(FORMAT_PREFIX "%d %s", FORMAT, joining->instance);
-    engine_transaction_begin(&transaction, 3);
-    engine_transaction_set(&transaction, engine->root, text, joining->version);
+    transaction = engine_transaction_new(3);
+    engine_transaction_set(transaction, engine->root, text, joining->version);
     if (joining->has_hosts)
-        engine_transaction_delete(&transaction, hosts);
-    engine_transaction_create(&transaction, &acl, hosts, "", ZOO_PERSISTENT);
-    engine_transaction_send(&transaction, engine, on_format_written, joining);
+        engine_transaction_delete(transaction, hosts);
+    engine_transaction_create(transaction, &acl, hosts, "", ZOO_PERSISTENT);
+    engine_transaction_send(transaction, engine, on_format_written, joining);
 }
 
 static const char *

@@ -22,16 +22,16 @@ engine_create_claim(Engine *self,
 {
     g_autofree char *path = claim_path(name_path, prefix);
     g_autofree char *old_path = old != NULL ? claim_path(name_path, old) : NULL;
-    EngineTransaction transaction;
+    EngineOperation *transaction;
 
     if (old == NULL) {
         engine_request_create(self, path, text, ZOO_EPHEMERAL_SEQUENTIAL, callback, data);
         return;
     }
-    engine_transaction_begin(&transaction, 2);
-    engine_transaction_delete(&transaction, old_path);
-    engine_transaction_create(&transaction, self->acl, path, text, ZOO_EPHEMERAL_SEQUENTIAL);
-    engine_transaction_send(&transaction, self, callback, data);
+    transaction = engine_transaction_new(2);
+    engine_transaction_delete(transaction, old_path);
+    engine_transaction_create(transaction, self->acl, path, text, ZOO_EPHEMERAL_SEQUENTIAL);
+    engine_transaction_send(transaction, self, callback, data);
 }
 
 /* Unlike a watch of exists(), this one is not set for a node that doesn't exist. */
@@ -63,19 +63,18 @@ engine_steal(Engine *self,
     g_autofree char *user_path = g_path_get_dirname(name_path);
     g_autofree char *path = claim != NULL ? claim_path(name_path, claim) : NULL;
     g_autoptr(GPtrArray) holder_paths = g_ptr_array_new_with_free_func(g_free);
-    EngineTransaction transaction;
+    EngineOperation *transaction = engine_transaction_new(n_holders + 3);
 
-    engine_transaction_begin(&transaction, n_holders + 3);
-    transaction.operation->version_part = engine_transaction_set(&transaction, name_path, name, -1);
+    transaction->version_part = engine_transaction_set(transaction, name_path, name, -1);
     for (guint i = 0; i < n_holders; i++) {
         g_ptr_array_add(holder_paths, claim_path(name_path, holders[i]));
-        engine_transaction_delete(&transaction, holder_paths->pdata[i]);
+        engine_transaction_delete(transaction, holder_paths->pdata[i]);
     }
     if (claim != NULL) {
-        engine_transaction_set(&transaction, user_path, "", version);
-        engine_transaction_create(&transaction, self->acl, path, text, ZOO_EPHEMERAL);
+        engine_transaction_set(transaction, user_path, "", version);
+        engine_transaction_create(transaction, self->acl, path, text, ZOO_EPHEMERAL);
     }
-    engine_transaction_send(&transaction, self, callback, data);
+    engine_transaction_send(transaction, self, callback, data);
 }
 
 /* Reads that are sent together: the last answer is that of all. */
@@ -175,13 +174,13 @@ engine_delete(
 void
 engine_renew(Engine *self, EngineCallback callback, gpointer data)
 {
-    EngineTransaction transaction;
+    EngineOperation *transaction;
 
     g_assert(self->host_path != NULL);
-    engine_transaction_begin(&transaction, 1);
-    engine_transaction_end_typed(&transaction);
-    engine_transaction_set(&transaction, self->host_path, "", -1);
-    engine_transaction_send(&transaction, self, callback, data);
+    transaction = engine_transaction_new(1);
+    engine_transaction_end_typed(transaction);
+    engine_transaction_set(transaction, self->host_path, "", -1);
+    engine_transaction_send(transaction, self, callback, data);
 }
 
 void

@@ -133,35 +133,32 @@ engine_sync(Engine *self, const char *path, EngineCallback callback, gpointer da
     engine_operation_sent(operation, self, zoo_async(self->zh, path, on_synced, operation));
 }
 
-void
-engine_transaction_begin(EngineTransaction *transaction, guint n)
+EngineOperation *
+engine_transaction_new(guint n)
 {
-    EngineOperation *operation = engine_operation_new(NULL, NULL);
+    EngineOperation *self = engine_operation_new(NULL, NULL);
 
-    operation->results = g_new0(zoo_op_result_t, n);
-    operation->stats = g_new0(struct Stat, n);
-    operation->n_typed = n;
-    transaction->n = 0;
-    transaction->parts = g_new0(zoo_op_t, n);
-    transaction->operation = operation;
-}
-
-/* The strings must stay valid until the transaction is sent. */
-void
-engine_transaction_check(EngineTransaction *transaction, const char *path, gint32 version)
-{
-    zoo_check_op_init(&transaction->parts[transaction->n++], path, version);
+    self->parts = g_new0(zoo_op_t, n);
+    self->results = g_new0(zoo_op_result_t, n);
+    self->stats = g_new0(struct Stat, n);
+    self->n_typed = n;
+    return self;
 }
 
 void
-engine_transaction_delete(EngineTransaction *transaction, const char *path)
+engine_transaction_check(EngineOperation *self, const char *path, gint32 version)
 {
-    zoo_delete_op_init(&transaction->parts[transaction->n++], path, -1);
+    zoo_check_op_init(&self->parts[self->n_parts++], path, version);
 }
 
-/* At most one in a transaction is sequential. */
 void
-engine_transaction_create(EngineTransaction *transaction,
+engine_transaction_delete(EngineOperation *self, const char *path)
+{
+    zoo_delete_op_init(&self->parts[self->n_parts++], path, -1);
+}
+
+void
+engine_transaction_create(EngineOperation *self,
                           const struct ACL_vector *acl,
                           const char *path,
                           const char *text,
@@ -169,31 +166,26 @@ engine_transaction_create(EngineTransaction *transaction,
 {
     /* ZooKeeper's sequence numbers have at most eleven characters. */
     gsize size = mode == ZOO_EPHEMERAL_SEQUENTIAL ? strlen(path) + 12 : 0;
-    char *created = size > 0 ? g_malloc0(size) : NULL;
 
-    if (created != NULL)
-        transaction->operation->created = created;
-    zoo_create_op_init(&transaction->parts[transaction->n++], path, text, (int)strlen(text), acl,
-                       mode, created, (int)size);
+    if (size > 0)
+        self->created = g_malloc0(size);
+    zoo_create_op_init(&self->parts[self->n_parts++], path, text, (int)strlen(text), acl, mode,
+                       size > 0 ? self->created : NULL, (int)size);
 }
 
 int
-engine_transaction_set(EngineTransaction *transaction,
-                       const char *path,
-                       const char *text,
-                       gint32 version)
+engine_transaction_set(EngineOperation *self, const char *path, const char *text, gint32 version)
 {
-    guint part = transaction->n++;
+    guint part = self->n_parts++;
 
-    zoo_set_op_init(&transaction->parts[part], path, text, (int)strlen(text), version,
-                    &transaction->operation->stats[part]);
+    zoo_set_op_init(&self->parts[part], path, text, (int)strlen(text), version, &self->stats[part]);
     return (int)part;
 }
 
 void
-engine_transaction_end_typed(EngineTransaction *transaction)
+engine_transaction_end_typed(EngineOperation *self)
 {
-    transaction->operation->n_typed = transaction->n;
+    self->n_typed = self->n_parts;
 }
 
 /* ZooKeeper counts the creations of children, and shows twice that number less the children that
@@ -239,19 +231,15 @@ on_transaction(int r, const void *data)
 }
 
 void
-engine_transaction_send(EngineTransaction *transaction,
+engine_transaction_send(EngineOperation *self,
                         Engine *engine,
                         EngineCallback callback,
                         gpointer data)
 {
-    EngineOperation *operation = transaction->operation;
-    int r;
-
-    operation->callback = callback;
-    operation->data = data;
-    operation->n_parts = transaction->n;
-    r = zoo_amulti(engine->zh, (int)transaction->n, transaction->parts, operation->results,
-                   on_transaction, operation);
-    engine_operation_sent(operation, engine, r);
-    g_free(transaction->parts);
+    self->callback = callback;
+    self->data = data;
+    engine_operation_sent(self, engine,
+                          zoo_amulti(engine->zh, (int)self->n_parts, self->parts, self->results,
+                                     on_transaction, self));
+    g_clear_pointer(&self->parts, g_free);
 }

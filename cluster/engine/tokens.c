@@ -108,12 +108,11 @@ make_first(Counting *counting, gint32 earlier)
     guint first = earlier > 0 ? (guint)(end >> (CLUSTER_BLOCK_BITS + COUNT_BITS)) + 1 : 0;
     g_autofree char *parent = engine_path_tokens(engine->root, counting->bucket);
     g_autofree char *path = engine_path_generation(engine->root, counting->bucket, first);
-    EngineTransaction transaction;
+    EngineOperation *transaction = engine_transaction_new(2);
 
-    engine_transaction_begin(&transaction, 2);
-    engine_transaction_create(&transaction, engine->acl, parent, "", ZOO_PERSISTENT);
-    engine_transaction_create(&transaction, engine->acl, path, "", ZOO_PERSISTENT);
-    engine_transaction_send(&transaction, engine, on_first_made, counting);
+    engine_transaction_create(transaction, engine->acl, parent, "", ZOO_PERSISTENT);
+    engine_transaction_create(transaction, engine->acl, path, "", ZOO_PERSISTENT);
+    engine_transaction_send(transaction, engine, on_first_made, counting);
 }
 
 static void
@@ -183,7 +182,7 @@ replace_generation(Counting *counting, const EngineAnswer *answer)
 {
     Engine *engine = counting->engine;
     g_autofree char *path = NULL, *next = NULL;
-    EngineTransaction transaction;
+    EngineOperation *transaction;
 
     if (counting->generation == GENERATION_MAX) {
         counting_fail(counting, answer, "all are used up");
@@ -191,10 +190,10 @@ replace_generation(Counting *counting, const EngineAnswer *answer)
     }
     path = engine_path_generation(engine->root, counting->bucket, counting->generation);
     next = engine_path_generation(engine->root, counting->bucket, counting->generation + 1);
-    engine_transaction_begin(&transaction, 2);
-    engine_transaction_delete(&transaction, path);
-    engine_transaction_create(&transaction, engine->acl, next, "", ZOO_PERSISTENT);
-    engine_transaction_send(&transaction, engine, on_replaced, counting);
+    transaction = engine_transaction_new(2);
+    engine_transaction_delete(transaction, path);
+    engine_transaction_create(transaction, engine->acl, next, "", ZOO_PERSISTENT);
+    engine_transaction_send(transaction, engine, on_replaced, counting);
 }
 
 static guint64
@@ -226,15 +225,14 @@ grant(Counting *counting)
     Engine *self = counting->engine;
     g_autofree char *path =
         engine_path_generation(self->root, counting->bucket, counting->generation);
-    EngineTransaction transaction;
+    EngineOperation *transaction = engine_transaction_new(4);
 
-    engine_transaction_begin(&transaction, 4);
-    engine_transaction_check(&transaction, counting->claim_path, -1);
-    engine_transaction_check(&transaction, counting->user_path, counting->version);
-    transaction.operation->version_part = engine_transaction_set(&transaction, path, "", -1);
-    engine_transaction_end_typed(&transaction);
-    engine_transaction_set(&transaction, self->host_path, "", -1);
-    engine_transaction_send(&transaction, self, on_granted, counting);
+    engine_transaction_check(transaction, counting->claim_path, -1);
+    engine_transaction_check(transaction, counting->user_path, counting->version);
+    transaction->version_part = engine_transaction_set(transaction, path, "", -1);
+    engine_transaction_end_typed(transaction);
+    engine_transaction_set(transaction, self->host_path, "", -1);
+    engine_transaction_send(transaction, self, on_granted, counting);
 }
 
 void

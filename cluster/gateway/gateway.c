@@ -315,9 +315,9 @@ static void
 answer_question(const Gateway *gateway, const ClusterQuestion *question)
 {
     if (question->answer == CLUSTER_PACKET_STATUS)
-        status_send(gateway->session, gateway->service, gateway->options->seen, question->serial);
+        status_send(gateway->session, gateway->service, question->serial);
     else
-        remote_ask(gateway->session, gateway->service, gateway->options->config->root, question);
+        remote_ask(gateway->session, gateway->service, question);
 }
 
 static void

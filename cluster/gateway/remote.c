@@ -300,11 +300,9 @@ found_clear(gpointer data)
 }
 
 void
-remote_ask(Session *session,
-           ServiceSocket *service,
-           const char *root,
-           const ClusterQuestion *question)
+remote_ask(Session *session, ServiceSocket *service, const ClusterQuestion *question)
 {
+    const char *root = session->options->config->root;
     Remote *self = g_new0(Remote, 1);
 
     *self = (Remote){

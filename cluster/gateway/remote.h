@@ -11,7 +11,4 @@
 
 /* Sends the answer, ROWS or BROKEN, unless the process ends before; if the engine can't be reached,
  * with nothing. `session` and `service` are borrowed until then. */
-void remote_ask(Session *session,
-                ServiceSocket *service,
-                const char *root,
-                const ClusterQuestion *question);
+void remote_ask(Session *session, ServiceSocket *service, const ClusterQuestion *question);

@@ -10,7 +10,6 @@
 typedef struct {
     Session *session;
     ServiceSocket *service;
-    const Seen *seen;
     guint64 serial;
 } Status;
 
@@ -64,7 +63,7 @@ send_status(const Status *status, const char *const *nodes)
 {
     const Engine *engine = session_get_engine(status->session);
     const char *server = engine != NULL ? engine_get_server(engine) : NULL;
-    const char *id = seen_get_instance(status->seen);
+    const char *id = seen_get_instance(status->session->options->seen);
     g_autofree char *hosts = nodes != NULL ? get_hosts(nodes) : g_strdup("");
     g_autofree char *metrics = get_metrics(status->session);
 
@@ -81,9 +80,9 @@ on_hosts(const EngineAnswer *answer, gpointer data)
 }
 
 void
-status_send(Session *session, ServiceSocket *service, const Seen *seen, guint64 serial)
+status_send(Session *session, ServiceSocket *service, guint64 serial)
 {
-    const Status status = {session, service, seen, serial};
+    const Status status = {session, service, serial};
     Engine *engine = session_get_engine(session);
 
     if (engine != NULL)

@@ -9,5 +9,5 @@
 #include "session.h"
 
 /* Sends STATUS with this serial number, unless the process ends before; if the engine can't be
- * reached, without hosts. All are borrowed until then. */
-void status_send(Session *session, ServiceSocket *service, const Seen *seen, guint64 serial);
+ * reached, without hosts. Both are borrowed until then. */
+void status_send(Session *session, ServiceSocket *service, guint64 serial);

@@ -174,12 +174,11 @@ renew_many(guint count, gpointer id)
 static void
 set_many(const char *path, guint count, gpointer id)
 {
-    EngineTransaction transaction;
+    EngineOperation *transaction = engine_transaction_new(count);
 
-    engine_transaction_begin(&transaction, count);
     for (guint i = 0; i < count; i++)
-        engine_transaction_set(&transaction, path, "", -1);
-    engine_transaction_send(&transaction, engine, on_answer, id);
+        engine_transaction_set(transaction, path, "", -1);
+    engine_transaction_send(transaction, engine, on_answer, id);
 }
 
 /* ---- commands */
