@@ -21,30 +21,27 @@ static const char *const templates[] = {
 /* ---- encoding */
 
 static char *
-encode(const char *prefix, PrincipalKind kind, const char *app_id, const char *bucket)
+encode(const BucketOwner *owner, const char *bucket)
 {
-    g_autofree char *template = g_strconcat(prefix, templates[kind], NULL);
+    const PrincipalIdentity *identity = &owner->identity;
+    g_autofree char *prefix = owner->has_uid ? g_strdup_printf(BUS_USER_PREFIX "/%u", identity->uid)
+                                             : g_strdup(BUS_SERVICE_PATH);
+    g_autofree char *template = g_strconcat(prefix, templates[identity->kind], NULL);
     char *path = NULL;
-    int r = kind == PRINCIPAL_UNSANDBOXED
+    int r = identity->kind == PRINCIPAL_UNSANDBOXED
                 ? sd_bus_path_encode_many(&path, template, bucket)
-                : sd_bus_path_encode_many(&path, template, app_id, bucket);
+                : sd_bus_path_encode_many(&path, template, identity->app_id, bucket);
 
     g_assert(r >= 0);
     return path;
 }
 
-static char *
-encode_with_uid(guint32 uid, PrincipalKind kind, const char *app_id, const char *bucket)
-{
-    g_autofree char *prefix = g_strdup_printf(BUS_USER_PREFIX "/%u", uid);
-
-    return encode(prefix, kind, app_id, bucket);
-}
-
 char *
 bucket_path_encode(const char *bucket)
 {
-    return encode(BUS_SERVICE_PATH, PRINCIPAL_UNSANDBOXED, NULL, bucket);
+    const BucketOwner own = {.identity.kind = PRINCIPAL_UNSANDBOXED};
+
+    return encode(&own, bucket);
 }
 
 char *
@@ -52,11 +49,11 @@ bucket_path_encode_for(const PrincipalIdentity *observer,
                        const PrincipalIdentity *owner,
                        const char *bucket)
 {
+    const BucketOwner other = {.has_uid = observer->uid != owner->uid, .identity = *owner};
+
     if (principal_has_members(owner) || principal_identity_equal(observer, owner))
         return bucket_path_encode(bucket);
-    if (observer->uid == owner->uid)
-        return encode(BUS_SERVICE_PATH, owner->kind, owner->app_id, bucket);
-    return encode_with_uid(owner->uid, owner->kind, owner->app_id, bucket);
+    return encode(&other, bucket);
 }
 
 /* ---- decoding */
@@ -132,13 +129,8 @@ decode(const char *path, BucketPath *bucket)
 static gboolean
 is_canonical(const BucketPath *bucket, const char *path)
 {
-    const PrincipalIdentity *identity = &bucket->owner.identity;
-    g_autofree char *canonical = NULL;
+    g_autofree char *canonical = encode(&bucket->owner, bucket->name);
 
-    if (bucket->owner.has_uid)
-        canonical = encode_with_uid(identity->uid, identity->kind, identity->app_id, bucket->name);
-    else
-        canonical = encode(BUS_SERVICE_PATH, identity->kind, identity->app_id, bucket->name);
     return g_str_equal(path, canonical);
 }
 

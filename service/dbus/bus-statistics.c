@@ -39,16 +39,16 @@ bus_statistics_fini(BusStatistics *self)
 /* ---- questions */
 
 static void
-put(BusQuestion *question, GQueue *queue, gboolean is_first)
+put(FlowControl *flow, GQueue *queue, gboolean is_first)
 {
-    if (question->queue != NULL)
-        g_queue_unlink(question->queue, &question->link);
-    question->queue = queue;
-    question->link.data = question;
+    if (flow->asked_in != NULL)
+        g_queue_unlink(flow->asked_in, &flow->in_asked);
+    flow->asked_in = queue;
+    flow->in_asked.data = flow;
     if (queue != NULL && is_first)
-        g_queue_push_head_link(queue, &question->link);
+        g_queue_push_head_link(queue, &flow->in_asked);
     else if (queue != NULL)
-        g_queue_push_tail_link(queue, &question->link);
+        g_queue_push_tail_link(queue, &flow->in_asked);
 }
 
 static guint
@@ -77,40 +77,39 @@ plan_next_round(BusStatistics *self)
 
 /* FALSE: it is no longer needed. */
 static gboolean
-begin(BusQuestion *question)
+begin(BusStatistics *self, FlowControl *flow)
 {
-    gboolean is_needed = flow_control_begin_question(question->owner);
+    gboolean is_needed = flow_control_begin_question(flow);
 
-    put(question, is_needed ? &question->all->asked : NULL, FALSE);
+    put(flow, is_needed ? &self->asked : NULL, FALSE);
     return is_needed;
 }
 
 static void
-answer(BusQuestion *question, guint64 n_bytes)
+answer(FlowControl *flow, guint64 n_bytes)
 {
-    put(question, NULL, FALSE);
-    g_clear_pointer(&question->slot, sd_bus_slot_unref);
-    flow_control_on_statistics(question->owner, n_bytes);
+    put(flow, NULL, FALSE);
+    g_clear_pointer(&flow->asked, sd_bus_slot_unref);
+    flow_control_on_statistics(flow, n_bytes);
 }
 
 void
-bus_statistics_ask(BusStatistics *self, BusQuestion *question, gboolean is_first)
+bus_statistics_ask(BusStatistics *self, FlowControl *flow, gboolean is_first)
 {
-    if (question->queue != NULL)
+    if (flow->asked_in != NULL)
         return;
-    question->all = self;
-    put(question, &self->waiting, is_first);
+    put(flow, &self->waiting, is_first);
     plan_next_round(self);
 }
 
 void
-bus_statistics_drop(BusQuestion *question)
+bus_statistics_drop(BusStatistics *self, FlowControl *flow)
 {
-    if (question->queue == NULL)
+    if (flow->asked_in == NULL)
         return;
-    put(question, NULL, FALSE);
-    g_clear_pointer(&question->slot, sd_bus_slot_unref);
-    plan_next_round(question->all);
+    put(flow, NULL, FALSE);
+    g_clear_pointer(&flow->asked, sd_bus_slot_unref);
+    plan_next_round(self);
 }
 
 static sd_bus_message *
@@ -199,7 +198,7 @@ on_all(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 {
     g_autoptr(GHashTable) bytes = g_hash_table_new(g_str_hash, g_str_equal);
     BusStatistics *self = userdata;
-    BusQuestion *question;
+    FlowControl *flow;
 
     g_clear_pointer(&self->all_asked, sd_bus_slot_unref);
     if (is_from_bus(reply)) {
@@ -207,12 +206,12 @@ on_all(sd_bus_message *reply, void *userdata, sd_bus_error *error)
             read_connections(reply, bytes) ? BUS_STATISTICS_OF_ALL : BUS_STATISTICS_REFUSED;
         self->n_connections = g_hash_table_size(bytes);
     }
-    while ((question = g_queue_peek_head(&self->asked)) != NULL) {
+    while ((flow = g_queue_peek_head(&self->asked)) != NULL) {
         gpointer value;
         gboolean is_known =
-            g_hash_table_lookup_extended(bytes, question->unique_name, NULL, &value);
+            g_hash_table_lookup_extended(bytes, flow->client->unique_name, NULL, &value);
 
-        answer(question, is_known ? GPOINTER_TO_UINT(value) : BUS_STATISTICS_UNKNOWN);
+        answer(flow, is_known ? GPOINTER_TO_UINT(value) : BUS_STATISTICS_UNKNOWN);
     }
     plan_next_round(self);
     return 1;
@@ -226,7 +225,7 @@ ask_all(BusStatistics *self)
 
     for (GList *link = self->waiting.head, *next; link != NULL; link = next) {
         next = link->next;
-        begin(link->data);
+        begin(self, link->data);
     }
     if (self->asked.length == 0)
         return;
@@ -252,11 +251,11 @@ read_outgoing_bytes(sd_bus_message *reply)
 static int
 on_connection(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 {
-    BusQuestion *question = userdata;
-    BusStatistics *self = question->all;
+    FlowControl *flow = userdata;
+    BusStatistics *self = &flow->client->server->bus->statistics;
     guint64 n_bytes = BUS_STATISTICS_UNKNOWN;
 
-    g_clear_pointer(&question->slot, sd_bus_slot_unref);
+    g_clear_pointer(&flow->asked, sd_bus_slot_unref);
     if (sd_bus_message_is_method_error(reply, NULL) <= 0 && is_from_bus(reply))
         n_bytes = read_outgoing_bytes(reply);
     /* The client is connected, unless it has just disconnected: then the bus has no such method,
@@ -264,11 +263,11 @@ on_connection(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     if (n_bytes == BUS_STATISTICS_UNKNOWN && is_from_bus(reply) &&
         sd_bus_message_is_method_error(reply, BUS_ERROR_NAME_HAS_NO_OWNER) <= 0) {
         self->method = BUS_STATISTICS_OF_ALL;
-        put(question, &self->waiting, TRUE);
+        put(flow, &self->waiting, TRUE);
     } else {
         if (n_bytes != BUS_STATISTICS_UNKNOWN)
             self->method = BUS_STATISTICS_BY_CONNECTION; /* also if it was refused before */
-        answer(question, n_bytes);
+        answer(flow, n_bytes);
     }
     plan_next_round(self);
     return 1;
@@ -280,17 +279,17 @@ ask_each(BusStatistics *self)
     guint n_left = self->method == BUS_STATISTICS_REFUSED ? 1 : ASKED_MAX;
 
     while (n_left > 0 && self->waiting.length > 0) {
-        BusQuestion *question = g_queue_peek_head(&self->waiting);
+        FlowControl *flow = g_queue_peek_head(&self->waiting);
         g_autoptr(SdBusMessage) call = NULL;
 
-        if (!begin(question))
+        if (!begin(self, flow))
             continue;
         n_left--;
         call = new_call(self, "GetConnectionStats");
-        if (sd_bus_message_append_basic(call, 's', question->unique_name) < 0 ||
-            sd_bus_call_async(self->bus->connection, &question->slot, call, on_connection, question,
+        if (sd_bus_message_append_basic(call, 's', flow->client->unique_name) < 0 ||
+            sd_bus_call_async(self->bus->connection, &flow->asked, call, on_connection, flow,
                               UINT64_MAX) < 0) {
-            put(question, &self->waiting, TRUE);
+            put(flow, &self->waiting, TRUE);
             return;
         }
     }

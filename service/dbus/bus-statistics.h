@@ -31,29 +31,19 @@ typedef enum {
 typedef struct {
     const Bus *bus; /* borrowed */
     BusStatisticsMethod method;
-    GQueue waiting;         /* of BusQuestion: for the next round */
-    GQueue asked;           /* of BusQuestion: in this round */
+    GQueue waiting;         /* of FlowControl: for the next round */
+    GQueue asked;           /* of FlowControl: in this round */
     sd_bus_slot *all_asked; /* the reply to GetStats is awaited */
     guint n_connections;    /* in the last reply to GetStats */
     guint next_round_id;
 } BusStatistics;
 
-/* A question about one connection. Part of its FlowControl; asked again and again. */
-typedef struct {
-    FlowControl *owner;
-    const char *unique_name; /* borrowed */
-    BusStatistics *all;      /* borrowed; from here on it is for bus-statistics.c */
-    GQueue *queue;           /* the queue it is in, or NULL */
-    GList link;
-    sd_bus_slot *slot; /* its own reply is awaited */
-} BusQuestion;
-
 void bus_statistics_init(BusStatistics *self, const Bus *bus);
 void bus_statistics_fini(BusStatistics *self);
 
-/* Asks in one of the next rounds; `is_first` means before all questions that wait without it.
- * Nothing happens if the question waits for a round or for an answer already. */
-void bus_statistics_ask(BusStatistics *self, BusQuestion *question, gboolean is_first);
+/* Asks for a client in one of the next rounds; `is_first` means before all questions that wait
+ * without it. Nothing happens if one for it waits for a round or for an answer already. */
+void bus_statistics_ask(BusStatistics *self, FlowControl *flow, gboolean is_first);
 
-/* Before the question is freed. */
-void bus_statistics_drop(BusQuestion *question);
+/* Before it is freed. */
+void bus_statistics_drop(BusStatistics *self, FlowControl *flow);

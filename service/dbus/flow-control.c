@@ -99,7 +99,7 @@ static void
 ask_bus(FlowControl *self)
 {
     if (self->rest_id == 0)
-        bus_statistics_ask(&get_bus(self)->statistics, &self->question, self->rest_ms == 0);
+        bus_statistics_ask(&get_bus(self)->statistics, self, self->rest_ms == 0);
 }
 
 static void
@@ -320,7 +320,6 @@ flow_control_new(Client *client)
     FlowControl *self = g_new0(FlowControl, 1);
 
     self->client = client;
-    self->question = (BusQuestion){.owner = self, .unique_name = client->unique_name};
     return self;
 }
 
@@ -332,6 +331,6 @@ flow_control_free(FlowControl *self)
     g_clear_handle_id(&self->ping_again_id, g_source_remove);
     g_clear_handle_id(&self->rest_id, g_source_remove);
     g_clear_pointer(&self->ping, sd_bus_slot_unref);
-    bus_statistics_drop(&self->question);
+    bus_statistics_drop(&get_bus(self)->statistics, self);
     g_free(self);
 }

@@ -43,9 +43,12 @@ struct FlowControl {
     FlowCount wanted;      /* and signals Wanted */
     sd_bus_slot *ping;     /* its answer is awaited */
     guint ping_again_id;
-    gboolean wants_ping;  /* it is in Bus.to_ping */
-    BusQuestion question; /* how much the bus holds for the client */
-    guint rest_ms; /* the pause between two such questions; 0 unless the client did not read */
+    gboolean wants_ping; /* it is in Bus.to_ping */
+    /* How much the bus holds for the client; these are of bus-statistics.c. */
+    GQueue *asked_in; /* the queue it is in, or NULL */
+    GList in_asked;
+    sd_bus_slot *asked; /* its own reply is awaited */
+    guint rest_ms;      /* the pause between two such questions; 0 unless the client did not read */
     guint rest_id;
     gboolean is_exempt; /* served whatever it has read */
 };
