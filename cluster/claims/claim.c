@@ -90,10 +90,6 @@ step_turn(Claim *claim, gint64 now_us)
 static void
 step_without_node(Claim *claim)
 {
-    if (claim->is_unsettled && !claim->is_list_valid) {
-        claim_list(claim);
-        return;
-    }
     if (claim->demand.want == PERMIT_NONE) {
         if (!claim->has_sent_gone && claim->demand.held == PERMIT_NONE)
             claim_send(claim, CLAIM_GONE);
@@ -200,7 +196,8 @@ step(Claim *claim, gint64 now_us)
     if (steals_from_too_many(claim))
         claim->demand.has_steal = FALSE;
     leftover = claim_find_leftover(claim);
-    if (claim->is_uncertain)
+    /* While it is not known which node a permit from before is by, none is a leftover. */
+    if (claim->is_uncertain || (claim->is_unsettled && !claim->has_own && !claim->is_list_valid))
         claim_list(claim);
     else if (leftover != NULL)
         claim_delete(claim, leftover);

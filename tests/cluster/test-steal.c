@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Which claims a steal ends, if others are made at the same time: the test is the engine. Random
- * schedules are in test-claims.c. */
+/* Which claims a host ends: by a steal, if others are made at the same time, and after a restart of
+ * both processes. The test is the engine. Random schedules are in test-claims.c. */
 
 #include "cluster/claims/claim.h"
 #include "tests/lib/case.h"
@@ -184,6 +184,28 @@ TEST("/steal/not-needed", test_not_needed)
     take(&fixture, CLAIM_GRANT);
     claim_result(fixture.claim, &(ClaimResult){.block = 6}, 0);
     take_permit(&fixture, 6);
+    clear(&fixture);
+}
+
+/* This gateway continues the session of an earlier one, and the lock service ends before the first
+ * list has been answered: the claim of what its next process still holds is not ended. */
+TEST("/restart/during-the-first-list", test_restart)
+{
+    const ClaimDemand named = {.held = PERMIT_EXCLUSIVE, .block = 5, .session = 1, .turn = 1};
+    const ClaimDemand held = {.held = PERMIT_EXCLUSIVE, .block = 5};
+    Fixture fixture = {.children = g_array_new(FALSE, FALSE, sizeof(ClaimName))};
+
+    fixture.claim = claim_new(1, &fixture.last_turn);
+    claim_set_demand(fixture.claim, &named, 0);
+    claim_connected(fixture.claim, OWN_SESSION, 0);
+    take(&fixture, CLAIM_LIST);
+    claim_service_restarted(fixture.claim);
+    add_claim(&fixture, PERMIT_EXCLUSIVE, OWN_SESSION, 0);
+    answer_list(&fixture);
+    claim_set_demand(fixture.claim, &held, 0);
+    take(&fixture, CLAIM_LIST);
+    answer_list(&fixture);
+    take(&fixture, CLAIM_PROVE);
     clear(&fixture);
 }
 
