@@ -70,7 +70,7 @@ typedef struct {
     guint n_typed;   /* errors of these first parts are the caller's, of others ENGINE_OTHER */
     zoo_op_result_t *results;
     struct Stat *stats;
-    char *created; /* path of the node that was created */
+    char *created;    /* path of the node that was created */
     int version_part; /* the part that gives `version`; -1: none */
 } EngineOperation;
 

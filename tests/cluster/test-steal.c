@@ -191,18 +191,18 @@ TEST("/steal/not-needed", test_not_needed)
  * list has been answered: the claim of what its next process still holds is not ended. */
 TEST("/restart/during-the-first-list", test_restart)
 {
-    const ClaimDemand named = {.held = PERMIT_EXCLUSIVE, .block = 5, .session = 1, .turn = 1};
-    const ClaimDemand held = {.held = PERMIT_EXCLUSIVE, .block = 5};
+    const ClaimDemand before = {.held = PERMIT_EXCLUSIVE, .block = 5, .session = 1, .turn = 1};
+    const ClaimDemand after = {.held = PERMIT_EXCLUSIVE, .block = 5};
     Fixture fixture = {.children = g_array_new(FALSE, FALSE, sizeof(ClaimName))};
 
     fixture.claim = claim_new(1, &fixture.last_turn);
-    claim_set_demand(fixture.claim, &named, 0);
+    claim_set_demand(fixture.claim, &before, 0);
     claim_connected(fixture.claim, OWN_SESSION, 0);
     take(&fixture, CLAIM_LIST);
     claim_service_restarted(fixture.claim);
     add_claim(&fixture, PERMIT_EXCLUSIVE, OWN_SESSION, 0);
     answer_list(&fixture);
-    claim_set_demand(fixture.claim, &held, 0);
+    claim_set_demand(fixture.claim, &after, 0);
     take(&fixture, CLAIM_LIST);
     answer_list(&fixture);
     take(&fixture, CLAIM_PROVE);
