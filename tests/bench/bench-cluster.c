@@ -13,11 +13,11 @@
  * on each host take the same lock COUNT times each; it prints `per_lock`, the time from one to the
  * next. */
 
-#include "bench.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "load.h"
 
 #define LOCK_NAME "printer"
 #define WARM_UP   20
@@ -98,48 +98,38 @@ run_take(guint count, const char *bucket, char **addresses)
     bench_samples_print(samples, "");
 }
 
-static void
-take_locks(WebLocksManager *manager, guint count)
+/* ---- many processes on each host */
+
+static const char *load_bucket;
+static char **load_addresses;
+static guint n_load_addresses;
+
+static gpointer
+connect_load(G_GNUC_UNUSED const Load *load, guint index)
 {
-    for (guint i = 0; i < count; i++) {
-        WebLocksLock *lock = bench_request(manager, LOCK_NAME);
+    return connect_to(load_addresses[index % n_load_addresses], load_bucket);
+}
+
+static void
+take_locks(const Load *load, gpointer manager)
+{
+    for (guint i = 0; i < load->n_pairs; i++) {
+        g_autoptr(WebLocksLock) lock = bench_request(manager, LOCK_NAME);
 
         bench_release(lock);
-        g_object_unref(lock);
     }
 }
 
-/* All processes connect before any begins. */
 static void
 run_load(guint count, const char *bucket, guint n_each, char **addresses, guint n_addresses)
 {
-    guint n = n_each * n_addresses;
-    g_autofree pid_t *pids = g_new(pid_t, n);
-    int ready[2], start[2];
-    guint64 begin;
-    char byte = 0;
+    const Load load = {.n_pairs = count};
 
-    bench_check_errno(pipe(ready) == 0 && pipe(start) == 0, "pipe");
-    for (guint i = 0; i < n; i++) {
-        WebLocksManager *manager;
-
-        pids[i] = bench_fork();
-        if (pids[i] != 0)
-            continue;
-        close(start[1]);
-        manager = connect_to(addresses[i % n_addresses], bucket);
-        bench_check_errno(write(ready[1], &byte, 1) == 1, "pipe");
-        bench_check_errno(read(start[0], &byte, 1) == 0, "pipe");
-        take_locks(manager, count);
-        _exit(EXIT_SUCCESS);
-    }
-    for (guint i = 0; i < n; i++)
-        bench_check_errno(read(ready[0], &byte, 1) == 1, "pipe");
-    begin = bench_now();
-    close(start[1]);
-    for (guint i = 0; i < n; i++)
-        bench_join(pids[i]);
-    bench_print("per_lock", (double)(bench_now() - begin) / 1e3 / n / count);
+    load_bucket = bucket;
+    load_addresses = addresses;
+    n_load_addresses = n_addresses;
+    bench_print("per_lock",
+                1e6 / load_measure(&load, n_each * n_addresses, connect_load, take_locks));
 }
 
 int

@@ -15,12 +15,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <zookeeper/zookeeper.h>
 
-#include "bench.h"
+#include "load.h"
 
 #define ROOT       "/bench"
 #define NAME       ROOT "/name"
@@ -238,52 +236,40 @@ wait_for_turn(Client *self, const char *own_path)
     }
 }
 
-static void
-take_locks(Client *self, guint count)
+static gpointer
+connect_recipe(const Load *load, G_GNUC_UNUSED guint index)
 {
-    for (guint i = 0; i < count; i++) {
+    Client *client = g_new0(Client, 1);
+
+    client_init(client, load->address);
+    return client;
+}
+
+static void
+take_locks(const Load *load, gpointer data)
+{
+    Client *client = data;
+
+    for (guint i = 0; i < load->n_pairs; i++) {
         char own[PATH_SIZE];
 
-        check(create(self, CLAIM, ZOO_EPHEMERAL_SEQUENTIAL), "claim");
-        g_strlcpy(own, self->path, sizeof(own));
-        wait_for_turn(self, own);
-        delete_node(self, own);
+        check(create(client, CLAIM, ZOO_EPHEMERAL_SEQUENTIAL), "claim");
+        g_strlcpy(own, client->path, sizeof(own));
+        wait_for_turn(client, own);
+        delete_node(client, own);
     }
 }
 
-/* All processes connect before any begins. */
 static void
 run_recipe(const char *servers, guint n_processes, guint count)
 {
-    g_autofree pid_t *pids = g_new(pid_t, n_processes);
-    int ready[2], start[2];
-    guint64 begin;
+    const Load load = {.address = servers, .n_pairs = count};
     Client client;
-    char byte = 0;
 
     client_init(&client, servers);
     make_nodes(&client);
     zookeeper_close(client.zh);
-    bench_check_errno(pipe(ready) == 0 && pipe(start) == 0, "pipe");
-    for (guint i = 0; i < n_processes; i++) {
-        pids[i] = bench_fork();
-        if (pids[i] != 0)
-            continue;
-        close(start[1]);
-        client_init(&client, servers);
-        bench_check_errno(write(ready[1], &byte, 1) == 1, "pipe");
-        bench_check_errno(read(start[0], &byte, 1) == 0, "pipe");
-        take_locks(&client, count);
-        zookeeper_close(client.zh);
-        _exit(EXIT_SUCCESS);
-    }
-    for (guint i = 0; i < n_processes; i++)
-        bench_check_errno(read(ready[0], &byte, 1) == 1, "pipe");
-    begin = bench_now();
-    close(start[1]);
-    for (guint i = 0; i < n_processes; i++)
-        bench_join(pids[i]);
-    bench_print("per_lock", (double)(bench_now() - begin) / 1e3 / n_processes / count);
+    bench_print("per_lock", 1e6 / load_measure(&load, n_processes, connect_recipe, take_locks));
 }
 
 int

@@ -2,14 +2,13 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* The parts of a simulated host: sim-service.c is its lock service, sim-gateway.c its gateway, and
- * sim-host.c the connection between both. */
+ * sim-link.c the connections between both. */
 
 #pragma once
 
-#include "cluster-connection.h"
-#include "sim-channel.h"
 #include "sim-gateway.h"
 #include "sim-host.h"
+#include "sim-link.h"
 
 typedef struct SimService SimService;
 
@@ -32,7 +31,7 @@ struct SimHost {
     SimService *service;
     GArray *asked; /* of SimAsked: for the ids of requests from 1 on */
     SimGateway *gateway;
-    GPtrArray *links; /* all connections between both, of Link */
+    SimLinks *links; /* between both */
 };
 
 /* ---- sim-host.c */

@@ -12,11 +12,10 @@
  * 20, with WEBLOCKS_TEST_ALL 300 and 100, and with WEBLOCKS_FULL_SIZE 1,000 and 100. */
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "cluster-connection.h"
 #include "sim-claims.h"
-#include "sim-gateway.h"
+#include "sim-link.h"
 #include "sim-servers.h"
 #include "sim-zookeeper.h"
 
@@ -26,8 +25,6 @@
 /* Until a name that a host does not use any more is deleted. */
 #define SETTLING_US (6 * S)
 #define PATIENCE_US (1000 * S)
-/* How long requests and answers between the lock service and the gateway take. */
-#define PACKET_US (1 * MS)
 
 #define BUCKETS SIM_ROOT "/buckets/"
 
@@ -53,7 +50,8 @@ typedef struct {
     guint number;
     char *socket_path;
     SimGateway *gateway;
-    ClusterConnection *connection;
+    SimLinks *links;
+    ClusterConnection *connection; /* NULL: the gateway does not run */
     gboolean is_synced;
     guint64 session;   /* of the lease */
     GHashTable *slots; /* handle -> Slot */
@@ -69,83 +67,35 @@ struct World {
     gint64 begun_us;
 };
 
-/* ---- the connection of a gateway to its lock service, in place of common/cluster-connection.c */
-
-struct ClusterConnection {
-    Host *host;
-    const ClusterConnectionHandler *handler;
-    gpointer data;
-    GByteArray *output;
-};
-
-static Host *all_hosts;
-
-/* A packet for the gateway. */
-typedef struct {
-    Host *host;
-    GByteArray *bytes;
-} Sent;
-
-static void
-sent_free(gpointer data)
-{
-    Sent *sent = data;
-
-    g_byte_array_unref(sent->bytes);
-    g_free(sent);
-}
-
-static void
-on_sent(gpointer data)
-{
-    const Sent *sent = data;
-    const ClusterConnection *connection = sent->host->connection;
-    g_auto(ClusterMessage) message = {0};
-
-    if (connection == NULL)
-        return;
-    g_assert_true(cluster_packet_read_from_service(&message, sent->bytes->data, sent->bytes->len));
-    connection->handler->received(&message, connection->data);
-}
-
-/* Takes `bytes`. */
-static void
-send_packet(Host *host, GByteArray *bytes)
-{
-    SimLoop *loop = &host->world->loop;
-    Sent *sent = g_new0(Sent, 1);
-
-    *sent = (Sent){host, bytes};
-    sim_loop_add(loop, loop->now_us + PACKET_US, on_sent, sent, sent_free);
-}
+/* ---- the connection of the lock service to its gateway */
 
 static void
 send_demand(Host *host, Slot *slot, PermitMode want, gboolean is_held, gboolean is_over)
 {
-    GByteArray *bytes = g_byte_array_new();
     g_autofree char *name = g_strdup_printf("name %" G_GUINT64_FORMAT, slot->handle);
 
-    cluster_packet_write(bytes, CLUSTER_PACKET_DEMAND, slot->handle, slot->block,
-                         is_held ? slot->session : 0, is_held ? slot->claim : 0, SIM_UID,
-                         ++slot->number, want, is_held ? slot->mode : PERMIT_NONE, 0, FALSE,
-                         is_over, want != PERMIT_NONE, SIM_BUCKET, name);
-    send_packet(host, bytes);
+    cluster_packet_write(cluster_connection_get_output(host->connection), CLUSTER_PACKET_DEMAND,
+                         slot->handle, slot->block, is_held ? slot->session : 0,
+                         is_held ? slot->claim : 0, SIM_UID, ++slot->number, want,
+                         is_held ? slot->mode : PERMIT_NONE, 0, FALSE, is_over, want != PERMIT_NONE,
+                         SIM_BUCKET, name);
+    cluster_connection_flush(host->connection);
     if (is_over)
         slot->block = 0;
 }
 
 static void
-receive(Host *host, const ClusterMessage *message)
+on_received(const ClusterMessage *message, gpointer data)
 {
+    Host *host = data;
     World *world = host->world;
     const ClusterTurn *turn = &message->turn;
-    GByteArray *bytes;
     Slot *slot;
 
     if (message->kind == CLUSTER_PACKET_LEASE) {
-        bytes = g_byte_array_new();
-        cluster_packet_write(bytes, CLUSTER_PACKET_ACK, message->lease.serial);
-        send_packet(host, bytes);
+        cluster_packet_write(cluster_connection_get_output(host->connection), CLUSTER_PACKET_ACK,
+                             message->lease.serial);
+        cluster_connection_flush(host->connection);
         host->session = message->lease.session;
     } else if (message->kind == CLUSTER_PACKET_SYNCED) {
         world->n_synced += !host->is_synced;
@@ -169,58 +119,10 @@ receive(Host *host, const ClusterMessage *message)
     }
 }
 
-int
-cluster_connection_open(G_GNUC_UNUSED const char *path)
+static void
+on_closed(G_GNUC_UNUSED const char *reason, gpointer data)
 {
-    g_assert_not_reached();
-}
-
-ClusterConnection *
-cluster_connection_new(int fd, const ClusterConnectionHandler *handler, gpointer data)
-{
-    ClusterConnection *self = g_new0(ClusterConnection, 1);
-
-    *self = (ClusterConnection){&all_hosts[fd], handler, data, g_byte_array_new()};
-    self->host->connection = self;
-    return self;
-}
-
-void
-cluster_connection_free(ClusterConnection *self)
-{
-    if (self == NULL)
-        return;
-    self->host->connection = NULL;
-    g_byte_array_unref(self->output);
-    g_free(self);
-}
-
-GByteArray *
-cluster_connection_get_output(ClusterConnection *self)
-{
-    return self->output;
-}
-
-void
-cluster_connection_flush(ClusterConnection *self)
-{
-    g_autoptr(GByteArray) output = g_steal_pointer(&self->output);
-    ClusterHead head;
-
-    self->output = g_byte_array_new();
-    for (guint i = 0; i < output->len; i += head.size) {
-        g_auto(ClusterMessage) message = {0};
-
-        memcpy(&head, output->data + i, sizeof head);
-        g_assert_true(cluster_packet_read_from_gateway(&message, output->data + i, head.size));
-        receive(self->host, &message);
-    }
-}
-
-void
-cluster_connection_await_writable(G_GNUC_UNUSED ClusterConnection *self)
-{
-    g_assert_not_reached();
+    g_clear_pointer(&((Host *)data)->connection, cluster_connection_free);
 }
 
 /* ---- hosts */
@@ -231,6 +133,7 @@ host_init(Host *host, World *world, guint number)
     *host = (Host){.world = world, .number = number};
     host->socket_path = g_strdup_printf("%u", number);
     host->gateway = sim_gateway_new(number, TIMEOUT_SECS, TURN_SECS, host->socket_path);
+    host->links = sim_links_new(&world->loop, number, host->gateway, NULL, NULL);
     host->slots = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, g_free);
 }
 
@@ -238,6 +141,8 @@ static void
 host_clear(Host *host)
 {
     sim_gateway_free(host->gateway);
+    cluster_connection_free(host->connection);
+    sim_links_free(host->links);
     g_hash_table_unref(host->slots);
     g_free(host->socket_path);
 }
@@ -247,20 +152,21 @@ static void
 host_start(gpointer data)
 {
     Host *host = *(Host **)data;
-    GByteArray *bytes = g_byte_array_new();
+    static const ClusterConnectionHandler handler = {cluster_packet_read_from_gateway, on_received,
+                                                     on_closed};
     GHashTableIter iter;
     Slot *slot;
 
     sim_gateway_start(host->gateway);
-    sim_gateway_accept(host->gateway, (int)host->number);
-    cluster_packet_write(bytes, CLUSTER_PACKET_HELLO, CLUSTER_PACKET_VERSION);
-    send_packet(host, bytes);
+    host->connection =
+        cluster_connection_new(cluster_connection_open(host->socket_path), &handler, host);
+    cluster_packet_write(cluster_connection_get_output(host->connection), CLUSTER_PACKET_HELLO,
+                         CLUSTER_PACKET_VERSION);
     g_hash_table_iter_init(&iter, host->slots);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&slot))
         send_demand(host, slot, PERMIT_NONE, TRUE, FALSE);
-    bytes = g_byte_array_new();
-    cluster_packet_write(bytes, CLUSTER_PACKET_READY);
-    send_packet(host, bytes);
+    cluster_packet_write(cluster_connection_get_output(host->connection), CLUSTER_PACKET_READY);
+    cluster_connection_flush(host->connection);
 }
 
 static void
@@ -407,7 +313,7 @@ world_init(World *world, guint n_hosts, guint n_names_each)
     world->loop.after_each = nothing;
     world->servers = sim_servers_new(&world->loop, 2 * S, &servers_class, world);
     sim_zookeeper_init(world->servers);
-    world->hosts = all_hosts = g_new0(Host, n_hosts);
+    world->hosts = g_new0(Host, n_hosts);
     for (guint i = 0; i < n_hosts; i++)
         host_init(&world->hosts[i], world, i);
 }
