@@ -1,9 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The engine and three real servers: servers that are killed, paused and cut off while the session
-lasts; answers that are lost. The end of the leader and of the quorum, and hosts that are cut off, are in
-test_hosts.py."""
+"""The engine and three real servers: servers that are paused and cut off while the session lasts, and answers that are
+lost. The end of the leader and of the quorum, and hosts that are cut off, are in test_hosts.py."""
 
 import tap
 from engines import EngineCase
@@ -12,11 +11,25 @@ from engines import EngineCase
 TIMEOUT_MS = 20000
 
 
-class ServersCase(EngineCase):
+class Servers(EngineCase):
+    """With each server in a network of its own."""
+
     size = 3
+    in_network = True
+    # Longer than the engine's time limit.
+    sync_ticks = 40
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.place = cls.network.add()
 
     def tearDown(self):
+        self.network.restore()
         self.ensemble.restore()
+
+    def client(self, *arguments, **options):
+        return super().client(*arguments, place=self.place, **options)
 
     def on(self, server, **options):
         """An engine on this server, with the others as alternatives."""
@@ -34,22 +47,6 @@ class ServersCase(EngineCase):
             pass
         return self.assert_ok(answer)
 
-
-class Servers(ServersCase):
-    def test_own_server_is_killed(self):
-        one = self.on(self.ensemble.followers()[0])
-        path = self.name_path(one)
-        claim = one.claim(path)
-        watched = self.assert_ok(one.ask('list', path, 1)).listed
-        self.assertEqual(watched, [claim])
-        next(server for server in self.ensemble.servers if server.address == one.server).kill()
-        one.wait_for(lambda: one.states == ['CONNECTED', 'CONNECTING', 'CONNECTED'],
-                     what='another server')
-        # The watch has been moved too.
-        two = self.on(self.ensemble.leader())
-        two.claim(path)
-        one.wait_for(lambda: one.changes == [[path, '']], what='change')
-
     def test_paused_server_is_left(self):
         server = self.ensemble.followers()[0]
         one = self.on(server)
@@ -65,26 +62,6 @@ class Servers(ServersCase):
         self.repeat(one, 'renew')
         self.assertNotEqual(one.server, server.address)
         self.assertEqual(one.states, ['CONNECTED', 'CONNECTING', 'CONNECTED'])
-
-
-class Networks(ServersCase):
-    """With each server in a network of its own."""
-
-    in_network = True
-    # Longer than the engine's time limit.
-    sync_ticks = 40
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.place = cls.network.add()
-
-    def client(self, *arguments, **options):
-        return super().client(*arguments, place=self.place, **options)
-
-    def tearDown(self):
-        self.network.restore()
-        super().tearDown()
 
     def test_follower_is_cut_from_the_leader(self):
         leader, follower = self.ensemble.leader(), self.ensemble.followers()[0]

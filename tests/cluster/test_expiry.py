@@ -128,28 +128,27 @@ class Expiry(EngineCase):
         delay = model('delay', LATE)[0]
         self.check(cut, lambda subject: self.predict(subject, cut, delay))
 
-    if TEST_ALL:
-        def check_alone(self, server, delay):
-            self.begin(server)
-            self.observe(server)
-            for subject in self.subjects:
-                self.network.cut_off(subject.place)
-            cut = time.monotonic()
-            self.check(cut, lambda subject: self.predict(subject, cut, delay))
+    def check_alone(self, server, delay):
+        self.begin(server)
+        self.observe(server)
+        for subject in self.subjects:
+            self.network.cut_off(subject.place)
+        cut = time.monotonic()
+        self.check(cut, lambda subject: self.predict(subject, cut, delay))
 
-        def test_from_a_follower(self):
-            self.check_alone(self.ensemble.followers()[0], model('delay', LATE)[0])
+    def test_from_a_follower(self):
+        self.check_alone(self.ensemble.followers()[0], model('delay', LATE)[0])
 
-        def test_from_the_leader(self):
-            self.check_alone(self.ensemble.leader(), 0)
+    def test_from_the_leader(self):
+        self.check_alone(self.ensemble.leader(), 0)
 
-        def test_with_the_leader(self):
-            server = self.ensemble.leader()
-            self.begin(server)
-            self.observe(server)
-            self.network.split(server.place, *(subject.place for subject in self.subjects))
-            self.check(time.monotonic(),
-                       lambda subject: model('new-leader', subject.timeout, ELECTION))
+    def test_with_the_leader(self):
+        server = self.ensemble.leader()
+        self.begin(server)
+        self.observe(server)
+        self.network.split(server.place, *(subject.place for subject in self.subjects))
+        self.check(time.monotonic(),
+                   lambda subject: model('new-leader', subject.timeout, ELECTION))
 
 
 if __name__ == '__main__':

@@ -6,7 +6,6 @@
 import grp
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
 
@@ -244,23 +243,6 @@ class Restarts(GroupCase):
         self.assertEqual(bob.query(BUCKET)[0], [('x', 'exclusive', bob.name)])
         self.assertGreater(alice.request('y', BUCKET)[1], 0)
         bob.release(waits, BUCKET)
-
-    def test_tokens_grow(self):
-        alice = self.member(ALICE)
-        id_, token = alice.request('x', BUCKET)
-        self.kill_and_restart()
-        alice.release(id_, BUCKET)
-        self.assertGreater(alice.request('x', BUCKET)[1], token)
-
-    def test_a_client_that_has_gone(self):
-        alice, bob = self.member(ALICE), self.member(BOB)
-        alice.request('x', BUCKET)
-        waits = bob.request('x', BUCKET)[0]
-        self.daemon.signal(signal.SIGKILL)
-        self.daemon.wait_exit()
-        alice.close()
-        type(self).daemon = self.start_service()
-        bob.wait_granted(waits)
 
 
 class Guide(GroupCase):
