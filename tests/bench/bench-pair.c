@@ -24,9 +24,6 @@
 #define BENCH_NAME "org.w3.WebLocks.Bench"
 #define WARM_UP    200
 
-#define CACHE_BYTES (16UL * 1024 * 1024)
-#define CACHE_LINE  64
-
 typedef struct {
     WebLocksManager *manager;
     Hand *hand;
@@ -60,26 +57,17 @@ connect_library(Pairs *pairs, const char *address)
 }
 
 static void
-fill_caches(void)
-{
-    static guint8 memory[CACHE_BYTES];
-
-    for (gsize i = 0; i < sizeof memory; i += CACHE_LINE)
-        ((volatile guint8 *)memory)[i]++;
-}
-
-static void
 run_calls(Pairs *pairs, gboolean is_cold)
 {
     for (; pairs->n_left > 0; pairs->n_left--) {
         g_autoptr(WebLocksLock) lock = NULL;
 
         if (is_cold)
-            fill_caches();
+            bench_fill_caches();
         pairs->begin = bench_now();
         lock = bench_request(pairs->manager, LOCK_NAME);
         if (is_cold)
-            fill_caches();
+            bench_fill_caches();
         bench_release(lock);
         add_sample(pairs);
     }

@@ -362,3 +362,15 @@ bench_release_finish(GObject *source, GAsyncResult *result)
     web_locks_lock_release_finish(lock, result, &error);
     bench_check_error(error, "release");
 }
+
+#define CACHE_BYTES (16UL * 1024 * 1024)
+#define CACHE_LINE  64
+
+void
+bench_fill_caches(void)
+{
+    static guint8 memory[CACHE_BYTES];
+
+    for (gsize i = 0; i < sizeof memory; i += CACHE_LINE)
+        ((volatile guint8 *)memory)[i]++;
+}

@@ -58,6 +58,9 @@ void bench_kill(pid_t pid);
 /* Waits for a child, which must exit successfully. */
 void bench_join(pid_t pid);
 
+/* Fills the processor's caches with other data than those of the processes on this core. */
+void bench_fill_caches(void);
+
 /* A connection without the library. */
 GDBusConnection *bench_connect(const char *address);
 /* The process that owns the service's name; 0: there is none. */
