@@ -1,15 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* identity/mountinfo and identity/process: the kernel's list of mounts, and a process that
- * exits. */
+/* identity/mountinfo and identity/process: the kernel's list of mounts, and pids of no process.
+ * Processes that exit, and pidfds, are in test_lookup.py and test_credentials.py. */
 
 #include <fcntl.h>
 #include <glib.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "service/identity/mountinfo.h"
@@ -159,63 +156,6 @@ TEST("/mountinfo/real-id", test_real_id)
     g_assert_cmpuint(by_id.n, ==, 1);
     close(fd);
     g_assert_null(process_read_mount_id(fd));
-}
-
-static pid_t
-start_process(void)
-{
-    pid_t pid = fork();
-
-    g_assert_cmpint(pid, >=, 0);
-    if (pid == 0)
-        for (;;)
-            pause();
-    return pid;
-}
-
-/* A zombie is not running, and its directory is empty when it has been reaped. */
-TEST("/process/ended", test_ended)
-{
-    pid_t pid = start_process();
-    Process process, late;
-    int root;
-
-    g_assert_true(process_open(&process, (guint32)pid, -1));
-    g_assert_true(process_is_running(&process));
-    root = process_open_root(&process);
-    g_assert_cmpint(root, >=, 0);
-    close(root);
-
-    kill(pid, SIGKILL);
-    g_assert_cmpint(waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT), ==, 0);
-    g_assert_false(process_is_running(&process));
-    g_assert_false(process_open(&late, (guint32)pid, -1));
-
-    waitpid(pid, NULL, 0);
-    g_assert_false(process_is_running(&process));
-    g_assert_cmpint(process_open_root(&process), <, 0);
-    g_assert_null(process_read_mounts(&process));
-    g_assert_false(process_open(&late, (guint32)pid, -1));
-    process_close(&process);
-    g_assert_false(process_is_running(&process));
-}
-
-/* The pidfd takes precedence over the pid. */
-TEST("/process/pidfd", test_pidfd)
-{
-    pid_t pid = start_process();
-    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    Process process;
-
-    g_assert_cmpint(pidfd, >=, 0);
-    g_assert_true(process_open(&process, (guint32)getpid(), dup(pidfd)));
-    g_assert_cmpuint(process.pid, ==, (guint32)pid);
-    process_close(&process);
-
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-    g_assert_false(process_open(&process, (guint32)getpid(), pidfd));
-    g_assert_cmpint(close(pidfd), ==, -1); /* closed by process_open() */
 }
 
 TEST("/process/no-process", test_no_process)
