@@ -44,36 +44,21 @@ class CountResults(unittest.TestCase):
         self.assertEqual(result.returncode, 1 if failed or not passed else 0)
         return result.stdout
 
-    def test_every_subtest_counts(self):
-        self.check(3, 0, 0, self.meson_log(('OK', '1..2\nok 1 /a\nok 2 /b\n'),
-                                           ('OK', 'ok 1 - c\n1..1\n')))
-
-    def test_a_failed_subtest(self):
-        output = self.check(1, 1, 0, self.meson_log(('ERROR', 'ok 1 /a\nnot ok 2 /b\n1..2\n')))
-        self.assertIn('program 0: /b', output)
-
-    def test_a_skipped_subtest_has_its_reason(self):
-        output = self.check(1, 0, 1, self.meson_log(('OK', 'ok 1 /a\nok 2 /b # SKIP no bus\n')))
-        self.assertIn('/b (no bus)', output)
-
-    def test_a_crash_after_passed_subtests(self):
-        self.check(2, 1, 0, self.meson_log(('ERROR', '1..3\nok 1 /a\nok 2 /b\n')))
-
-    def test_a_program_that_took_too_long(self):
-        self.check(1, 1, 0, self.meson_log(('TIMEOUT', '1..2\nok 1 /a\n')))
-
-    def test_a_program_without_any_test(self):
-        # As meson reports it.
-        self.check(1, 1, 0, self.meson_log(('OK', 'ok 1 /a\n'), ('SKIP', '')))
-
-    def test_a_program_that_skips_all_with_a_reason(self):
-        self.check(1, 0, 1, self.meson_log(('OK', 'ok 1 /a\n'), ('SKIP', '1..0 # SKIP no bus\n')))
-
-    def test_a_program_that_has_only_an_exit_status(self):
-        self.check(1, 1, 0, self.meson_log(('OK', 'hello\n'), ('FAIL', 'hello\n')))
-
-    def test_diagnostics_do_not_count(self):
-        self.check(1, 0, 0, self.meson_log(('OK', '# ok 1\n    ok 1 inner\nokay\nok 1 /a\n')))
+    def test_programs(self):
+        """What each prints, with what meson says of it; what counts, and what is printed of it."""
+        good = ('OK', 'ok 1 /a\n')
+        for what, counted, printed, *programs in (
+                ('every subtest counts', (3, 0, 0), '', ('OK', '1..2\nok 1 /a\nok 2 /b\n'), ('OK', 'ok 1 - c\n1..1\n')),
+                ('a failed subtest', (1, 1, 0), 'program 0: /b', ('ERROR', 'ok 1 /a\nnot ok 2 /b\n1..2\n')),
+                ('a skipped subtest has its reason', (1, 0, 1), '/b (no bus)', ('OK', 'ok 1 /a\nok 2 /b # SKIP no bus\n')),
+                ('a crash after passed subtests', (2, 1, 0), '', ('ERROR', '1..3\nok 1 /a\nok 2 /b\n')),
+                ('a program that took too long', (1, 1, 0), '', ('TIMEOUT', '1..2\nok 1 /a\n')),
+                ('a program without any test, as meson reports it', (1, 1, 0), '', good, ('SKIP', '')),
+                ('a program that skips all with a reason', (1, 0, 1), '', good, ('SKIP', '1..0 # SKIP no bus\n')),
+                ('only an exit status', (1, 1, 0), '', ('OK', 'hello\n'), ('FAIL', 'hello\n')),
+                ('diagnostics do not count', (1, 0, 0), '', ('OK', '# ok 1\n    ok 1 inner\nokay\nok 1 /a\n'))):
+            with self.subTest(what):
+                self.assertIn(printed, self.check(*counted, self.meson_log(*programs)))
 
     def test_a_log_that_is_missing_or_empty(self):
         self.check(1, 1, 0, self.meson_log(('OK', 'ok 1 /a\n')),
