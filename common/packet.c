@@ -184,14 +184,19 @@ append(GByteArray *bytes, const void *data, gsize size)
     g_byte_array_append(bytes, data, (guint)size);
 }
 
-/* Appends the struct that begins with `head`, of `size` bytes, after giving the head its kind and
- * the size, with the `n_more` bytes of the message that the caller appends. */
+/* As packet_write(); `n_more` bytes of the message follow, which the caller appends. */
 static void
 append_message(GByteArray *bytes, PacketKind kind, PacketHead *head, gsize size, gsize n_more)
 {
     head->kind = (guint16)kind;
     head->size = (guint32)align(size + n_more);
     append(bytes, head, size);
+}
+
+void
+packet_write(GByteArray *bytes, PacketKind kind, PacketHead *head, gsize size)
+{
+    append_message(bytes, kind, head, size, 0);
 }
 
 static void
@@ -248,39 +253,7 @@ packet_write_key(GByteArray *bytes, PacketKind kind, guint16 flags, guint64 seri
 {
     PacketKey message = {.head = {.flags = flags, .serial = serial}, .key = key};
 
-    append_message(bytes, kind, &message.head, sizeof message, 0);
-}
-
-void
-packet_write_head(GByteArray *bytes, PacketKind kind, guint64 serial)
-{
-    PacketHead head = {.serial = serial};
-
-    append_message(bytes, kind, &head, sizeof head, 0);
-}
-
-void
-packet_write_answer(GByteArray *bytes, const PacketAnswer *answer)
-{
-    PacketAnswer message = *answer;
-
-    append_message(bytes, PACKET_ANSWER, &message.head, sizeof message, 0);
-}
-
-void
-packet_write_granted(GByteArray *bytes, guint64 key, guint64 token)
-{
-    PacketGranted message = {.key = key, .token = token};
-
-    append_message(bytes, PACKET_GRANTED, &message.head, sizeof message, 0);
-}
-
-void
-packet_write_ended(GByteArray *bytes, guint64 key, PacketReason reason)
-{
-    PacketEnded message = {.key = key, .reason = reason};
-
-    append_message(bytes, PACKET_ENDED, &message.head, sizeof message, 0);
+    packet_write(bytes, kind, &message.head, sizeof message);
 }
 
 void
@@ -288,7 +261,7 @@ packet_write_wanted(GByteArray *bytes, guint64 key, gboolean wanted)
 {
     PacketWanted message = {.key = key, .wanted = wanted ? 1 : 0};
 
-    append_message(bytes, PACKET_WANTED, &message.head, sizeof message, 0);
+    packet_write(bytes, PACKET_WANTED, &message.head, sizeof message);
 }
 
 void
@@ -299,14 +272,6 @@ packet_write_live(GByteArray *bytes, const PacketLiveEntry *entries, guint n_ent
 
     append_message(bytes, PACKET_LIVE, &message.head, sizeof message, n_more);
     append(bytes, entries, n_more);
-}
-
-void
-packet_write_closed(GByteArray *bytes, PacketClosedReason reason)
-{
-    PacketClosed message = {.reason = reason};
-
-    append_message(bytes, PACKET_CLOSED, &message.head, sizeof message, 0);
 }
 
 gsize

@@ -197,19 +197,17 @@ void packet_write_request(GByteArray *bytes,
 void
 packet_write_key(GByteArray *bytes, PacketKind kind, guint16 flags, guint64 serial, guint64 key);
 
-/* `kind` is SYNC or END. */
-void packet_write_head(GByteArray *bytes, PacketKind kind, guint64 serial);
-
-/* Copies head.serial, error, limit, token, state and aborted from `answer`. */
-void packet_write_answer(GByteArray *bytes, const PacketAnswer *answer);
-void packet_write_granted(GByteArray *bytes, guint64 key, guint64 token);
-void packet_write_ended(GByteArray *bytes, guint64 key, PacketReason reason);
 void packet_write_wanted(GByteArray *bytes, guint64 key, gboolean wanted);
 void packet_write_live(GByteArray *bytes,
                        const PacketLiveEntry *entries,
                        guint n_entries,
                        gboolean more);
-void packet_write_closed(GByteArray *bytes, PacketClosedReason reason);
+
+/* Appends a struct of `size` bytes that begins with `head`, after setting the head's kind and size:
+ * one that the functions above are not for. */
+void packet_write(GByteArray *bytes, PacketKind kind, PacketHead *head, gsize size);
+#define PACKET_WRITE(bytes, kind, Type, ...) \
+    packet_write(bytes, kind, (PacketHead *)&(Type){__VA_ARGS__}, sizeof(Type))
 
 /* Returns the size in bytes of the next packet, which begins at `offset`: as many whole messages
  * as fit into `max` bytes, and at least one. */

@@ -253,7 +253,7 @@ reply(Client *client, const LockCall *call, const LockReply *lock_reply)
     PacketSocket *self = client->socket;
     const LockRequest *request = lock_reply->request;
     const gboolean is_limit = lock_reply->result >= LOCK_RESULT_LIMIT;
-    const PacketAnswer answer = {
+    PacketAnswer answer = {
         .head.serial = call->serial,
         .error = is_limit ? PACKET_ERROR_LIMITS_EXCEEDED : errors[lock_reply->result],
         .limit = is_limit ? lock_reply->result - LOCK_RESULT_LIMIT + 1 : 0,
@@ -264,7 +264,7 @@ reply(Client *client, const LockCall *call, const LockReply *lock_reply)
 
     if (self == NULL || self->is_muted || !call->wants_reply)
         return;
-    packet_write_answer(self->out, &answer);
+    packet_write(self->out, PACKET_ANSWER, &answer.head, sizeof answer);
     turn_add_output(&self->output, sizeof answer);
 }
 
@@ -284,9 +284,11 @@ event(Client *client, const Effect *effect)
     if (self->is_muted)
         return;
     if (effect->kind == EFFECT_GRANTED)
-        packet_write_granted(self->out, request->key, request->token);
+        PACKET_WRITE(self->out, PACKET_GRANTED, PacketGranted, .key = request->key,
+                     .token = request->token);
     else
-        packet_write_ended(self->out, request->key, reasons[effect->kind]);
+        PACKET_WRITE(self->out, PACKET_ENDED, PacketEnded, .key = request->key,
+                     .reason = reasons[effect->kind]);
     turn_add_output(&self->output, sizeof(PacketEnded));
 }
 
@@ -710,7 +712,7 @@ packet_socket_close(Client *client, PacketClosedReason reason)
         /* The buffer must be large enough for all waiting output. */
         setsockopt(self->fd, SOL_SOCKET, SO_SNDBUF, &last_bytes, sizeof last_bytes);
         if (reason != 0)
-            packet_write_closed(self->out, reason);
+            PACKET_WRITE(self->out, PACKET_CLOSED, PacketClosed, .reason = reason);
         self->is_muted = TRUE;
         turn_add_output(&self->output, sizeof(PacketClosed));
         turn_flush(self->output.turn);

@@ -198,7 +198,7 @@ sync_once(gpointer data)
 {
     RawClient *client = ((Hand *)data)->client;
 
-    packet_write_head(client->out, PACKET_SYNC, raw_client_next_serial(client));
+    PACKET_WRITE(client->out, PACKET_SYNC, PacketHead, .serial = raw_client_next_serial(client));
     raw_client_send(client);
     raw_client_expect(client, PACKET_ANSWER);
 }

@@ -94,29 +94,31 @@ write_answer(Script *s, GByteArray *bytes, char **words)
     } else if (!g_str_equal(words[0], "ok") && !g_str_equal(words[0], "none")) {
         script_fail(s, "unknown answer '%s'", words[0]);
     }
-    packet_write_answer(bytes, &answer);
+    packet_write(bytes, PACKET_ANSWER, &answer.head, sizeof answer);
     return words + 1;
 }
 
 static char **
 write_granted(Script *s, GByteArray *bytes, char **words)
 {
-    packet_write_granted(bytes, parse_key(s, words[0]), parse_number(s, words[1]));
+    PACKET_WRITE(bytes, PACKET_GRANTED, PacketGranted, .key = parse_key(s, words[0]),
+                 .token = parse_number(s, words[1]));
     return words + 2;
 }
 
 static char **
 write_ended(Script *s, GByteArray *bytes, char **words)
 {
-    packet_write_ended(bytes, parse_key(s, words[0]),
-                       (PacketReason)parse_word(s, reason_words, words[1]));
+    PACKET_WRITE(bytes, PACKET_ENDED, PacketEnded, .key = parse_key(s, words[0]),
+                 .reason = parse_word(s, reason_words, words[1]));
     return words + 2;
 }
 
 static char **
 write_closed(Script *s, GByteArray *bytes, char **words)
 {
-    packet_write_closed(bytes, (PacketClosedReason)parse_word(s, closed_words, words[0]));
+    PACKET_WRITE(bytes, PACKET_CLOSED, PacketClosed,
+                 .reason = parse_word(s, closed_words, words[0]));
     return words + 1;
 }
 

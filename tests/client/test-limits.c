@@ -109,7 +109,7 @@ grant(MockSocket *socket)
     g_assert_nonnull(request);
     g_assert_cmpint(request->kind, ==, PACKET_REQUEST);
     answer.head.serial = request->serial;
-    packet_write_answer(packet, &answer);
+    packet_write(packet, PACKET_ANSWER, &answer.head, sizeof answer);
     mock_socket_send(socket, packet);
 }
 
@@ -531,7 +531,7 @@ test_call_at_the_end(void)
     send_live(socket, NULL, 0, FALSE);
     test_iterate();
     g_assert_true(web_locks_agent_get_connected(subject.agent));
-    packet_write_closed(closed, PACKET_CLOSED_MALFORMED);
+    PACKET_WRITE(closed, PACKET_CLOSED, PacketClosed, .reason = PACKET_CLOSED_MALFORMED);
     mock_socket_send(socket, closed);
     mock_socket_free(socket);
     call = write_call(subject.bus, &size);

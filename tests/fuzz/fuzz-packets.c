@@ -45,7 +45,7 @@ copy_from_client(GByteArray *bytes, const PacketHead *message)
         break;
     case PACKET_SYNC:
     case PACKET_END:
-        packet_write_head(bytes, message->kind, message->serial);
+        PACKET_WRITE(bytes, message->kind, PacketHead, .serial = message->serial);
         break;
     default:
         g_assert_not_reached();

@@ -95,13 +95,13 @@ add_call_with_key(Run *play)
 static void
 add_sync(Run *play)
 {
-    packet_write_head(play->packet, PACKET_SYNC, ++play->party->serial);
+    PACKET_WRITE(play->packet, PACKET_SYNC, PacketHead, .serial = ++play->party->serial);
 }
 
 static void
 add_end(Run *play)
 {
-    packet_write_head(play->packet, PACKET_END, ++play->party->serial);
+    PACKET_WRITE(play->packet, PACKET_END, PacketHead, .serial = ++play->party->serial);
 }
 
 static void

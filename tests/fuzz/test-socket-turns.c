@@ -96,7 +96,7 @@ write_message(GByteArray *bytes, PacketKind kind)
         return TRUE;
     case PACKET_SYNC:
     case PACKET_END:
-        packet_write_head(bytes, kind, 1);
+        PACKET_WRITE(bytes, kind, PacketHead, .serial = 1);
         return TRUE;
     case PACKET_ANSWER:
     case PACKET_GRANTED:
