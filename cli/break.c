@@ -1,17 +1,20 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* `weblocks break`: ends held locks of a name, also those of a sandboxed application or, for root,
- * of another user. */
+/* `weblocks break` and `weblocks steal`: end held locks of a name. Break also ends those of a
+ * sandboxed application or, for root, of another user, one by one. Steal requests the lock with the
+ * option `steal` and releases it immediately, so the next pending request is granted. */
 
 #include <glib/gi18n.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/lock-output.h"
 #include "cli/status.h"
 #include "cli/target-bus.h"
+#include "cli/text.h"
 
 typedef struct {
     Target target;
@@ -20,7 +23,11 @@ typedef struct {
     const char *client;      /* NULL: all clients */
     guint uid;
     gboolean has_uid; /* it was given */
+    const char *why;  /* of the request that steals; NULL: none */
 } Break;
+
+/* Ends the locks, and prints who has lost each. Returns how many there were, or -1 and an error. */
+typedef int EndLocks(const Break *self, WebLocksManager *manager, GListModel *held, GError **error);
 
 /* As in chown(1), a name that consists of digits is a name if there is such a user. */
 static gboolean
@@ -69,17 +76,23 @@ find_manager(const Break *self, GError **error)
     return NULL;
 }
 
-/* Returns how many locks were broken, or -1 and an error. A lock that was released meanwhile is not
- * counted. */
-static int
-break_held(const Break *self, WebLocksManager *manager, GError **error)
+static void
+print_loser(WebLocksLockInfo *info, gboolean is_stolen)
 {
-    g_autoptr(WebLocksSnapshot) before =
-        web_locks_manager_inspect_sync(manager, self->name, NULL, error);
-    GListModel *held = before != NULL ? web_locks_snapshot_get_held(before) : NULL;
+    g_autofree char *name = text_for_terminal(web_locks_lock_info_get_name(info));
+    g_autofree char *holder = lock_output_holder(info, TRUE);
+    g_autofree char *who = text_for_terminal(holder);
+
+    printf(is_stolen ? _("%s: stolen from %s\n") : _("%s: broken, was held by %s\n"), name, who);
+}
+
+/* A lock that was released meanwhile is not counted. */
+static int
+break_each(const Break *self, WebLocksManager *manager, GListModel *held, GError **error)
+{
     int n_broken = 0;
 
-    for (guint i = 0; held != NULL && i < g_list_model_get_n_items(held); i++) {
+    for (guint i = 0; i < g_list_model_get_n_items(held); i++) {
         g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(held, i);
         int n;
 
@@ -90,30 +103,79 @@ break_held(const Break *self, WebLocksManager *manager, GError **error)
         if (n < 0)
             return -1;
         if (n > 0)
-            lock_output_print_loser(info, FALSE);
+            print_loser(info, FALSE);
         n_broken += n;
     }
-    return held != NULL ? n_broken : -1;
+    return n_broken;
+}
+
+/* If another client steals the lock before it is released, it is broken all the same, so this is
+ * not an error. */
+static int
+steal_all(const Break *self, WebLocksManager *manager, GListModel *held, GError **error)
+{
+    g_autoptr(WebLocksOptions) options = web_locks_options_new();
+    g_autoptr(WebLocksLock) lock = NULL;
+    g_autoptr(GError) release_error = NULL;
+    const guint n_held = g_list_model_get_n_items(held);
+
+    if (n_held == 0)
+        return 0;
+    web_locks_options_set_steal(options, TRUE);
+    web_locks_options_set_why(options, self->why);
+    lock = web_locks_manager_request_sync(manager, self->name, options, NULL, error);
+    if (lock == NULL)
+        return -1;
+    if (!web_locks_lock_release_sync(lock, NULL, &release_error) &&
+        !g_error_matches(release_error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN)) {
+        g_propagate_error(error, g_steal_pointer(&release_error));
+        return -1;
+    }
+    for (guint i = 0; i < n_held; i++) {
+        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(held, i);
+
+        print_loser(info, TRUE);
+    }
+    return (int)n_held;
 }
 
 static Status
-break_locks(const Break *self)
+end_locks(const Break *self, EndLocks *end)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(WebLocksManager) manager = find_manager(self, &error);
+    g_autoptr(WebLocksSnapshot) before = NULL;
     Status status = STATUS_OK;
-    int n_broken = 0;
+    int n_ended = 0;
 
     if (manager != NULL)
-        n_broken = break_held(self, manager, &error);
+        before = web_locks_manager_inspect_sync(manager, self->name, NULL, &error);
+    if (before != NULL)
+        n_ended = end(self, manager, web_locks_snapshot_get_held(before), &error);
     if (error != NULL)
         return target_complain(&self->target, error);
-    if (n_broken == 0) {
+    if (n_ended == 0) {
         complain(_("the lock '%s' is not held"), self->name);
         return STATUS_CONFLICT;
     }
     flush_output(&status);
     return status;
+}
+
+static int
+run(const Command *command,
+    int argc,
+    char **argv,
+    const Option *options,
+    Break *self,
+    EndLocks *end)
+{
+    int status;
+
+    if (!options_parse(command, options, &argc, &argv, &status))
+        return status;
+    self->name = options_get_lock_name(command, argc, argv, &status);
+    return self->name != NULL ? (int)end_locks(self, end) : status;
 }
 
 int
@@ -129,12 +191,19 @@ command_break(const Command *command, int argc, char **argv)
                                option_text, &self.client},
                               TARGET_OPTIONS(&self.target),
                               {NULL}};
-    int status;
 
-    if (!options_parse(command, options, &argc, &argv, &status))
-        return status;
-    self.name = options_get_lock_name(command, argc, argv, &status);
-    if (self.name == NULL)
-        return status;
-    return break_locks(&self);
+    return run(command, argc, argv, options, &self, break_each);
+}
+
+int
+command_steal(const Command *command, int argc, char **argv)
+{
+    Break self = {.target = TARGET_DEFAULT};
+    const Option options[] = {{"why", 0, "TEXT",
+                               N_("Purpose shown by 'weblocks list' while the lock is stolen"),
+                               option_text, &self.why},
+                              TARGET_OPTIONS(&self.target),
+                              {NULL}};
+
+    return run(command, argc, argv, options, &self, steal_all);
 }

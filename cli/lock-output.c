@@ -159,10 +159,7 @@ describe_mode(WebLocksLockInfo *info)
 Table *
 lock_output_table(gboolean buckets, gboolean terminal)
 {
-    Table *table = table_new(headings + (buckets ? 0 : 1), terminal);
-
-    table_hide_if_empty(table, "EVIDENCE");
-    return table;
+    return table_new(headings + (buckets ? 0 : 1), "EVIDENCE", terminal);
 }
 
 /* The key of what a client holds or requests of the name of `info`. */
@@ -285,14 +282,4 @@ lock_output_holder(WebLocksLockInfo *info, gboolean with_client)
     return g_strdup_printf(_("%s (pid %u%s%s) for %s%s%s"), *who != '\0' ? who : _("a process"),
                            web_locks_lock_info_get_who_pid(info), with_client ? ", " : "", client,
                            age, *why != '\0' ? ": " : "", why);
-}
-
-void
-lock_output_print_loser(WebLocksLockInfo *info, gboolean is_stolen)
-{
-    g_autofree char *name = text_for_terminal(web_locks_lock_info_get_name(info));
-    g_autofree char *holder = lock_output_holder(info, TRUE);
-    g_autofree char *who = text_for_terminal(holder);
-
-    printf(is_stolen ? _("%s: stolen from %s\n") : _("%s: broken, was held by %s\n"), name, who);
 }

@@ -37,6 +37,3 @@ void lock_output_bucket_members(Json *json, WebLocksManager *manager);
 /* Returns an owned description of the holder at the time of the call: "make (pid 123) for 3 min:
  * WHY"; with the client id, "make (pid 123, :1.5) for 3 min: WHY". */
 char *lock_output_holder(WebLocksLockInfo *info, gboolean with_client);
-
-/* Prints that the lock was stolen from this holder, or broken. */
-void lock_output_print_loser(WebLocksLockInfo *info, gboolean is_stolen);

@@ -21,7 +21,7 @@ struct Table {
 };
 
 Table *
-table_new(const char *const *headings, gboolean terminal)
+table_new(const char *const *headings, const char *hideable, gboolean terminal)
 {
     Table *self = g_new0(Table, 1);
 
@@ -30,6 +30,9 @@ table_new(const char *const *headings, gboolean terminal)
     g_assert(self->n_columns <= COLUMNS_MAX);
     self->terminal = terminal;
     self->hidden = self->n_columns;
+    for (guint i = 0; terminal && i < self->n_columns; i++)
+        if (g_strcmp0(headings[i], hideable) == 0)
+            self->hidden = i;
     self->cells = g_ptr_array_new_with_free_func(g_free);
     return self;
 }
@@ -39,14 +42,6 @@ table_free(Table *self)
 {
     g_ptr_array_unref(self->cells);
     g_free(self);
-}
-
-void
-table_hide_if_empty(Table *self, const char *heading)
-{
-    for (guint i = 0; self->terminal && i < self->n_columns; i++)
-        if (g_str_equal(self->headings[i], heading))
-            self->hidden = i;
 }
 
 void
@@ -80,18 +75,12 @@ table_add_number(Table *self, guint64 number)
     g_ptr_array_add(self->cells, g_strdup_printf("%" G_GUINT64_FORMAT, number));
 }
 
-static const char *
-get_heading(const Table *self, guint column)
-{
-    return _(self->headings[column]);
-}
-
 /* The width of each column: that of its widest cell of at most PADDED_WIDTH_MAX columns. */
 static void
 find_widths(Table *self, guint *widths)
 {
     for (guint i = 0; i < self->n_columns; i++)
-        widths[i] = text_width(get_heading(self, i));
+        widths[i] = text_width(_(self->headings[i]));
     for (guint i = 0, column = 0; i < self->cells->len; i++, column++) {
         guint width = text_width(self->cells->pdata[i]);
 
@@ -134,7 +123,7 @@ table_to_lines(Table *self)
 
     find_widths(self, widths);
     for (guint i = 0; i < self->n_columns; i++)
-        headings[i] = get_heading(self, i);
+        headings[i] = _(self->headings[i]);
     if (self->terminal)
         g_ptr_array_add(lines, format_row(self, headings, widths));
     for (guint i = 0; i + self->n_columns <= self->cells->len; i += self->n_columns)

@@ -13,14 +13,11 @@
 
 typedef struct Table Table;
 
-/* `headings` is borrowed and ends with NULL. */
-Table *table_new(const char *const *headings, gboolean terminal);
+/* `headings` is borrowed and ends with NULL. On a terminal, the column with the heading `hideable`
+ * is left out if all its cells are empty; it is not the last one. NULL: none. */
+Table *table_new(const char *const *headings, const char *hideable, gboolean terminal);
 void table_free(Table *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Table, table_free)
-
-/* On a terminal, the column with this heading is left out if all its cells are empty. It is not the
- * last one. */
-void table_hide_if_empty(Table *self, const char *heading);
 
 /* Appends a cell to the last row; if the row is full, begins a new one. */
 void table_add(Table *self, const char *text);

@@ -139,7 +139,7 @@ print_change(Watch *watch, const char *change, const char *state, WebLocksLockIn
         json_print(&json);
         return;
     }
-    table = table_new(watch->target.all ? headings_all : headings, FALSE);
+    table = table_new(watch->target.all ? headings_all : headings, NULL, FALSE);
     table_add(table, change);
     table_add(table, state);
     if (bucket != NULL)
