@@ -42,11 +42,13 @@ info_clear(Info *info)
     g_clear_pointer(&info->dict, g_variant_unref);
 }
 
-/* Takes `dict`. Returns FALSE if a key is missing. */
+/* Takes `dict`. Returns FALSE if it is none, or a key is missing. */
 static gboolean
 info_init(Info *info, GVariant *dict)
 {
     *info = (Info){.dict = dict, .reason = "", .id = ""};
+    if (!g_variant_is_of_type(dict, G_VARIANT_TYPE_VARDICT))
+        return FALSE;
     g_variant_lookup(dict, "reason", "&s", &info->reason);
     g_variant_lookup(dict, "id", "&s", &info->id);
     g_variant_lookup(dict, "metrics", "^a&s", &info->metrics);
@@ -69,7 +71,7 @@ is_answered(const Info *info)
 static GVariant *
 read_property(GDBusConnection *bus, GError **error)
 {
-    g_autoptr(GVariant) value = NULL;
+    GVariant *value;
     g_autoptr(GVariant) reply = g_dbus_connection_call_sync(
         bus, BUS_SERVICE_NAME, BUS_SERVICE_PATH, BUS_PROPERTIES_INTERFACE, "Get",
         g_variant_new("(ss)", BUS_SERVICE_INTERFACE, "Cluster"), G_VARIANT_TYPE("(v)"),
@@ -80,10 +82,7 @@ read_property(GDBusConnection *bus, GError **error)
         return NULL;
     }
     g_variant_get(reply, "(v)", &value);
-    if (g_variant_is_of_type(value, G_VARIANT_TYPE_VARDICT))
-        return g_steal_pointer(&value);
-    g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, _("invalid reply"));
-    return NULL;
+    return value;
 }
 
 static gboolean

@@ -108,19 +108,13 @@ complain_of(const GError *error)
     return status_of_error(error);
 }
 
-static gboolean
-is_of_group(const Target *target)
-{
-    return g_str_has_prefix(target->bucket, BUS_GROUP_PREFIX);
-}
-
 Status
 target_complain(const Target *target, const GError *error)
 {
-    if (!(target_is_clustered(target) || is_of_group(target)) ||
-        !g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED))
-        return complain_of(error);
-    if (target->system && is_of_group(target))
+    const gboolean is_clustered = target_is_clustered(target);
+
+    if (!g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED) ||
+        !(is_clustered || (!target->system && g_str_has_prefix(target->bucket, BUS_GROUP_PREFIX))))
         return complain_of(error);
     if (target->system)
         complain(_("this host is not configured for the bucket '%s'; see weblocks-cluster.conf(5)"),
