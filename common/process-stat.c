@@ -29,17 +29,6 @@ process_read_file(int directory, const char *name, char buffer[PROCESS_FILE_BYTE
     return (gsize)MAX(n, 0);
 }
 
-static const char *
-skip_fields(const char *text, guint n)
-{
-    for (; n > 0 && text != NULL; n--) {
-        text = strchr(text, ' ');
-        if (text != NULL)
-            text++;
-    }
-    return text;
-}
-
 static gint64
 ticks_to_us(guint64 ticks)
 {
@@ -53,7 +42,7 @@ static gboolean
 read_stat(int directory, ProcessStat *out_stat)
 {
     char text[PROCESS_FILE_BYTES];
-    const char *parent, *terminal, *start;
+    g_auto(GStrv) fields = NULL;
     char *begin, *end;
 
     process_read_file(directory, "stat", text);
@@ -61,17 +50,15 @@ read_stat(int directory, ProcessStat *out_stat)
     end = strrchr(text, ')');
     if (begin == NULL || end == NULL || end < begin || end[1] != ' ')
         return FALSE;
-    parent = skip_fields(end + 2, FIELD_PARENT);
-    terminal = skip_fields(end + 2, FIELD_TERMINAL);
-    start = skip_fields(end + 2, FIELD_START);
-    if (start == NULL)
+    fields = g_strsplit(end + 2, " ", FIELD_START + 2);
+    if (g_strv_length(fields) <= FIELD_START)
         return FALSE;
     *end = '\0';
     g_strlcpy(out_stat->name, g_strchomp(begin + 1), sizeof out_stat->name);
-    out_stat->state = end[2];
-    out_stat->parent = (guint)g_ascii_strtoull(parent, NULL, 10);
-    out_stat->has_terminal = g_ascii_strtoll(terminal, NULL, 10) != 0;
-    out_stat->start_ticks = g_ascii_strtoull(start, NULL, 10);
+    out_stat->state = fields[0][0];
+    out_stat->parent = (guint)g_ascii_strtoull(fields[FIELD_PARENT], NULL, 10);
+    out_stat->has_terminal = g_ascii_strtoll(fields[FIELD_TERMINAL], NULL, 10) != 0;
+    out_stat->start_ticks = g_ascii_strtoull(fields[FIELD_START], NULL, 10);
     out_stat->start_us = ticks_to_us(out_stat->start_ticks);
     return TRUE;
 }

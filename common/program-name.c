@@ -11,19 +11,10 @@
 static char *
 unescape_unit(const char *part, gsize length)
 {
-    GString *plain = g_string_new(NULL);
+    g_autoptr(GString) escaped = g_string_new_len(part, (gssize)length);
 
-    for (gsize i = 0; i < length; i++) {
-        if (i + 3 < length && part[i] == '\\' && part[i + 1] == 'x' &&
-            g_ascii_isxdigit(part[i + 2]) && g_ascii_isxdigit(part[i + 3])) {
-            g_string_append_c(plain, (char)(g_ascii_xdigit_value(part[i + 2]) * 16 +
-                                            g_ascii_xdigit_value(part[i + 3])));
-            i += 3;
-        } else {
-            g_string_append_c(plain, part[i]);
-        }
-    }
-    return g_string_free(plain, FALSE);
+    g_string_replace(escaped, "\\x", "%", 0);
+    return g_uri_unescape_string(escaped->str, NULL);
 }
 
 /* The application id in the name of a systemd unit that a desktop has started, as desktops agreed:
