@@ -13,15 +13,9 @@ set_lock(WebLocksClaim *self, WebLocksManager *manager, const char *name, gboole
     g_object_freeze_notify(G_OBJECT(self));
     /* Another manager of the same bucket is the same. */
     if (self->manager == NULL || !g_str_equal(web_locks_manager_get_bucket(self->manager),
-                                              web_locks_manager_get_bucket(manager))) {
-        g_set_object(&self->manager, manager);
-        g_object_notify(G_OBJECT(self), "manager");
-    }
-    if (g_strcmp0(self->name, name) != 0) {
-        g_free(self->name);
-        self->name = g_strdup(name);
-        g_object_notify(G_OBJECT(self), "name");
-    }
+                                              web_locks_manager_get_bucket(manager)))
+        property_change(self, "manager", &manager);
+    property_change(self, "name", &name);
     property_change(self, "excludes-all", &excludes_all);
     g_object_thaw_notify(G_OBJECT(self));
 }

@@ -389,8 +389,8 @@ web_locks_claim_class_init(WebLocksClaimClass *class)
     object_class->constructed = web_locks_claim_constructed;
     object_class->dispose = web_locks_claim_dispose;
     object_class->finalize = web_locks_claim_finalize;
-    install_settings(object_class,
-                     G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS);
+    install_settings(object_class, G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY |
+                                       G_PARAM_EXPLICIT_NOTIFY | G_PARAM_STATIC_STRINGS);
     install_results(object_class,
                     G_PARAM_READABLE | G_PARAM_EXPLICIT_NOTIFY | G_PARAM_STATIC_STRINGS);
 }

@@ -12,13 +12,6 @@
 
 #include "common/bus-names.h"
 
-/* Returns whether it is a group id, without a look into the database. */
-static gboolean
-is_gid(const char *group, guint64 *out_gid)
-{
-    return g_ascii_string_to_unsigned(group, 10, 0, G_MAXUINT32 - 1, out_gid, NULL);
-}
-
 /**
  * web_locks_bucket_for_group:
  * @group: the name of a Unix group, or its decimal id
@@ -48,7 +41,7 @@ web_locks_bucket_for_group(const char *group, GError **error)
     g_return_val_if_fail(group != NULL, NULL);
     g_return_val_if_fail(error == NULL || *error == NULL, NULL);
 
-    if (!is_gid(group, &gid)) {
+    if (!g_ascii_string_to_unsigned(group, 10, 0, G_MAXUINT32 - 1, &gid, NULL)) {
         int r = getgrnam_r(group, &entry, buffer, sizeof buffer, &found);
 
         if (found == NULL && r != 0)

@@ -12,6 +12,7 @@ typedef struct {
     const char *name;
     const char *mode;
     const char *client_id;
+    WebLocksLockInfo *object; /* NULL: not yet; atomic, since several threads may read a list */
 } Entry;
 
 typedef struct {
@@ -19,8 +20,6 @@ typedef struct {
     GBytes *body;
     gboolean held;
     GArray *entries; /* of Entry */
-    /* One for each entry, or NULL; atomic, since several threads may read a list. */
-    WebLocksLockInfo **objects;
 } InfoList;
 
 typedef GObjectClass InfoListClass;
@@ -50,21 +49,19 @@ static gpointer
 get_item(GListModel *model, guint position)
 {
     InfoList *self = (InfoList *)model;
-    const Entry *entry;
-    WebLocksLockInfo **place;
+    Entry *entry;
     g_autoptr(WebLocksLockInfo) made = NULL;
 
     if (position >= self->entries->len)
         return NULL;
-    place = &self->objects[position];
-    if (g_atomic_pointer_get(place) == NULL) {
-        entry = &g_array_index(self->entries, Entry, position);
+    entry = &g_array_index(self->entries, Entry, position);
+    if (g_atomic_pointer_get(&entry->object) == NULL) {
         made = web_locks_lock_info_new_from_query(entry->name, entry->mode, entry->client_id,
                                                   self->held);
-        if (g_atomic_pointer_compare_and_exchange(place, NULL, made))
+        if (g_atomic_pointer_compare_and_exchange(&entry->object, NULL, made))
             return g_object_ref(g_steal_pointer(&made));
     }
-    return g_object_ref(g_atomic_pointer_get(place));
+    return g_object_ref(g_atomic_pointer_get(&entry->object));
 }
 
 static void
@@ -88,9 +85,8 @@ info_list_finalize(GObject *object)
 {
     InfoList *self = (InfoList *)object;
 
-    for (guint i = 0; self->objects != NULL && i < self->entries->len; i++)
-        g_clear_object(&self->objects[i]);
-    g_free(self->objects);
+    for (guint i = 0; i < self->entries->len; i++)
+        g_clear_object(&g_array_index(self->entries, Entry, i).object);
     g_array_unref(self->entries);
     g_bytes_unref(self->body);
     G_OBJECT_CLASS(info_list_parent_class)->finalize(object);
@@ -109,7 +105,7 @@ read_entries(BusReader *reader, GArray *entries)
 {
     guint32 length;
     gsize end;
-    Entry entry;
+    Entry entry = {0};
 
     if (!bus_reader_u32(reader, &length) || !bus_reader_align(reader, 8) ||
         length > reader->size - reader->offset)
@@ -135,12 +131,6 @@ info_list_new(GBytes *body, gboolean held)
     return self;
 }
 
-static void
-info_list_complete(InfoList *self)
-{
-    self->objects = g_new0(WebLocksLockInfo *, self->entries->len);
-}
-
 gboolean
 info_list_read(GBytes *body, GListModel **out_held, GListModel **out_pending)
 {
@@ -152,8 +142,6 @@ info_list_read(GBytes *body, GListModel **out_held, GListModel **out_pending)
     if (!read_entries(&reader, ((InfoList *)held)->entries) ||
         !read_entries(&reader, ((InfoList *)pending)->entries) || reader.offset != reader.size)
         return FALSE;
-    info_list_complete((InfoList *)held);
-    info_list_complete((InfoList *)pending);
     *out_held = G_LIST_MODEL(g_steal_pointer(&held));
     *out_pending = G_LIST_MODEL(g_steal_pointer(&pending));
     return TRUE;

@@ -50,6 +50,10 @@ WebLocksLockInfo *web_locks_lock_info_new_from_inspect(GVariant *entry);
 /* Whether this is what another host of a cluster holds or waits for. */
 gboolean web_locks_lock_info_is_of_another_host(WebLocksLockInfo *self);
 
+/* Finds `who` and `who_pid` out, unless they are known. Reads small files of /proc, and a desktop
+ * entry. */
+void web_locks_lock_info_find_who(WebLocksLockInfo *self);
+
 /* The order of a monitor's lists: by the rank of the bucket, and by the order in it. */
 int web_locks_lock_info_compare(gpointer self, gpointer other);
 

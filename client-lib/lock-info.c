@@ -3,7 +3,6 @@
 
 #include "client-lib/lock-info-private.h"
 #include "client-lib/property-private.h"
-#include "client-lib/who.h"
 
 /**
  * WebLocksLockInfo:
@@ -147,13 +146,6 @@ GETTER(guint64, token, 0)
  */
 GETTER(const char *, why, NULL)
 
-static void
-find_who(WebLocksLockInfo *self)
-{
-    if (self->who == NULL)
-        self->who = who_get(self, self->command, &self->who_pid);
-}
-
 /**
  * web_locks_lock_info_get_who:
  * @self: a lock info
@@ -175,7 +167,7 @@ const char *
 web_locks_lock_info_get_who(WebLocksLockInfo *self)
 {
     g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), NULL);
-    find_who(self);
+    web_locks_lock_info_find_who(self);
     return self->who;
 }
 
@@ -193,7 +185,7 @@ guint
 web_locks_lock_info_get_who_pid(WebLocksLockInfo *self)
 {
     g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), 0);
-    find_who(self);
+    web_locks_lock_info_find_who(self);
     return self->who_pid;
 }
 
@@ -265,7 +257,7 @@ static void
 web_locks_lock_info_get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
 {
     if (g_str_has_prefix(pspec->name, "who"))
-        find_who(WEB_LOCKS_LOCK_INFO(object));
+        web_locks_lock_info_find_who(WEB_LOCKS_LOCK_INFO(object));
     property_get(object, id, value, pspec);
 }
 

@@ -23,6 +23,9 @@ G_DEFINE_FINAL_TYPE(WebLocksSnapshot, web_locks_snapshot, G_TYPE_OBJECT)
 
 #define INSTALL(member, type, name, ...) \
     PROPERTY_INSTALL(WebLocksSnapshot, member, type, name, __VA_ARGS__, flags)
+#define GETTER(Type, name, if_fail)                                                                \
+    PROPERTY_GETTER(WebLocksSnapshot, web_locks_snapshot, WEB_LOCKS_IS_SNAPSHOT, Type, name, name, \
+                    if_fail)
 
 WebLocksSnapshot *
 web_locks_snapshot_new(GListModel *held, GListModel *pending)
@@ -43,12 +46,7 @@ web_locks_snapshot_new(GListModel *held, GListModel *pending)
  * Returns: (transfer none): a list model of [class@WebLocks.LockInfo]
  * Since: 0.1
  */
-GListModel *
-web_locks_snapshot_get_held(WebLocksSnapshot *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_SNAPSHOT(self), NULL);
-    return self->held;
-}
+GETTER(GListModel *, held, NULL)
 
 /**
  * web_locks_snapshot_get_pending:
@@ -59,13 +57,7 @@ web_locks_snapshot_get_held(WebLocksSnapshot *self)
  * Returns: (transfer none): a list model of [class@WebLocks.LockInfo]
  * Since: 0.1
  */
-PROPERTY_GETTER(WebLocksSnapshot,
-                web_locks_snapshot,
-                WEB_LOCKS_IS_SNAPSHOT,
-                GListModel *,
-                pending,
-                pending,
-                NULL)
+GETTER(GListModel *, pending, NULL)
 
 static void
 web_locks_snapshot_finalize(GObject *object)

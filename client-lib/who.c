@@ -1,12 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "client-lib/who.h"
+/* The name by which people know who holds a lock or waits for it, in this one place: for the
+ * command, the viewer, and every program that shows a WebLocksLockInfo. */
+
+#include "client-lib/lock-info-private.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#include "client-lib/lock-info-private.h"
 #include "common/boot-time.h"
 #include "common/process-stat.h"
 #include "common/program-name.h"
@@ -72,29 +74,34 @@ look_at_process(WebLocksLockInfo *info)
     return who;
 }
 
-char *
-who_get(WebLocksLockInfo *info, const char *command, guint *out_pid)
+/* Returns an owned name. What is in a sandbox can't pass for something else, and its process ids
+ * are its own. */
+static char *
+get_who(WebLocksLockInfo *info)
 {
-    const char *application = web_locks_lock_info_get_application(info);
-    const char *process = web_locks_lock_info_get_process(info);
-    WebLocksManager *manager = web_locks_lock_info_get_manager(info);
     char *who;
 
-    *out_pid = web_locks_lock_info_get_pid(info);
+    info->who_pid = info->pid;
     if (web_locks_lock_info_is_of_another_host(info))
-        return g_strdup(web_locks_lock_info_get_client_id(info));
-    /* What is in a sandbox can't pass for something else, and its process ids are its own. */
-    if (*application != '\0') {
-        who = program_name_of_application(application);
-        return who != NULL ? who : g_strdup(application);
+        return g_strdup(info->client_id);
+    if (*info->application != '\0') {
+        who = program_name_of_application(info->application);
+        return who != NULL ? who : g_strdup(info->application);
     }
-    if (*command != '\0')
-        return split_command(command, out_pid);
+    if (*info->command != '\0')
+        return split_command(info->command, &info->who_pid);
     who = look_at_process(info);
     if (who != NULL)
         return who;
-    if (*process == '\0')
-        process = manager != NULL ? web_locks_manager_get_bucket(manager)
-                                  : web_locks_lock_info_get_client_id(info);
-    return g_strdup(process);
+    if (*info->process != '\0')
+        return g_strdup(info->process);
+    return g_strdup(info->manager != NULL ? web_locks_manager_get_bucket(info->manager)
+                                          : info->client_id);
+}
+
+void
+web_locks_lock_info_find_who(WebLocksLockInfo *self)
+{
+    if (self->who == NULL)
+        self->who = get_who(self);
 }
