@@ -247,35 +247,26 @@ evidence_update_lists(GListModel *held, GListModel *pending)
     }
 }
 
-/* ---- a monitor: its graph is kept until one of its lists changes */
+/* ---- a monitor: its graph is kept until its lists change */
 
 static void
-drop_graph(gpointer monitor)
+drop_graph(GObject *monitor)
 {
+    g_signal_handlers_disconnect_by_func(monitor, drop_graph, NULL);
     g_object_set_data(monitor, "wait-graph", NULL);
-}
-
-static void
-follow(WebLocksMonitor *monitor, GListModel *list)
-{
-    if (g_signal_handler_find(list, G_SIGNAL_MATCH_FUNC, 0, 0, NULL, drop_graph, NULL) == 0)
-        g_signal_connect_object(list, "items-changed", G_CALLBACK(drop_graph), monitor,
-                                G_CONNECT_SWAPPED);
 }
 
 gboolean
 evidence_update(WebLocksMonitor *monitor, WebLocksLockInfo *info)
 {
-    GListModel *held = web_locks_monitor_get_held(monitor);
-    GListModel *pending = web_locks_monitor_get_pending(monitor);
     WaitGraph *graph = g_object_get_data(G_OBJECT(monitor), "wait-graph");
 
     if (graph == NULL) {
-        follow(monitor, held);
-        follow(monitor, pending);
-        graph = wait_graph_new(held, pending);
+        graph = wait_graph_new(web_locks_monitor_get_held(monitor),
+                               web_locks_monitor_get_pending(monitor));
         g_object_set_data_full(G_OBJECT(monitor), "wait-graph", graph,
                                (GDestroyNotify)wait_graph_free);
+        g_signal_connect(monitor, "changed", G_CALLBACK(drop_graph), NULL);
     }
     return update(graph, info);
 }

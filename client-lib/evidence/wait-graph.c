@@ -22,9 +22,11 @@ typedef struct {
 } Name;
 
 struct WaitGraph {
-    GHashTable *names;   /* WebLocksLockInfo, by bucket and name -> Name, if there is a request */
-    GHashTable *clients; /* client id -> array of its requests, and of those of its command */
-    GHashTable *stuck;   /* the ids, borrowed, of clients that wait for others which all wait */
+    GHashTable *names;     /* WebLocksLockInfo, by bucket and name -> Name, if there is a request */
+    GHashTable *clients;   /* client id -> array of its requests, and of those of its command */
+    GHashTable *stuck;     /* the ids, borrowed, of clients that wait for others which all wait */
+    GHashTable *commands;  /* process id -> client id, of those that run a command */
+    gboolean has_counting; /* a request is for a counting lock */
 };
 
 /* ---- the graph */
@@ -78,6 +80,7 @@ add_pending(WaitGraph *self, WebLocksLockInfo *info)
         g_hash_table_insert(self->names, g_object_ref(info), name);
     }
     name->n_waiting++;
+    self->has_counting |= web_locks_lock_info_get_slots(info) > 1;
     add_request(self, web_locks_lock_info_get_client_id(info), info);
 }
 
@@ -85,7 +88,11 @@ static void
 add_held(WaitGraph *self, WebLocksLockInfo *info)
 {
     Name *name = g_hash_table_lookup(self->names, info);
+    const guint pid = web_locks_lock_info_get_pid(info);
 
+    if (g_str_equal(web_locks_lock_info_get_process(info), WAIT_GRAPH_COMMAND))
+        g_hash_table_replace(self->commands, GUINT_TO_POINTER(pid),
+                             g_strdup(web_locks_lock_info_get_client_id(info)));
     if (name == NULL)
         return;
     if (name->first == NULL)
@@ -93,7 +100,7 @@ add_held(WaitGraph *self, WebLocksLockInfo *info)
     else if (!g_str_equal(web_locks_lock_info_get_client_id(name->first),
                           web_locks_lock_info_get_client_id(info)))
         name->is_of_several = TRUE;
-    if (web_locks_lock_info_get_pid(info) != 0)
+    if (pid != 0)
         g_ptr_array_add(name->holders, g_object_ref(info));
     else
         name->is_of_unknown = TRUE;
@@ -109,40 +116,17 @@ add_list(WaitGraph *self, GListModel *list, void (*add)(WaitGraph *self, WebLock
     }
 }
 
-/* Returns an owned table: process id -> client id, of those that run a command. */
-static GHashTable *
-find_commands(GListModel *held)
-{
-    GHashTable *commands = g_hash_table_new_full(NULL, NULL, NULL, g_free);
-
-    for (guint i = 0; i < g_list_model_get_n_items(held); i++) {
-        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(held, i);
-        const guint pid = web_locks_lock_info_get_pid(info);
-
-        if (g_str_equal(web_locks_lock_info_get_process(info), WAIT_GRAPH_COMMAND))
-            g_hash_table_replace(commands, GUINT_TO_POINTER(pid),
-                                 g_strdup(web_locks_lock_info_get_client_id(info)));
-    }
-    return commands;
-}
-
 /* A command waits for the requests of the processes that come from it. */
 static void
-add_requests_of_commands(WaitGraph *self, GListModel *held, GListModel *pending)
+add_requests_of_commands(WaitGraph *self, WebLocksLockInfo *info)
 {
-    g_autoptr(GHashTable) commands = find_commands(held);
+    ProcessStat stat = {.parent = web_locks_lock_info_get_pid(info)};
 
-    for (guint i = 0; i < g_list_model_get_n_items(pending) && g_hash_table_size(commands) > 0;
-         i++) {
-        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(pending, i);
-        ProcessStat stat = {.parent = web_locks_lock_info_get_pid(info)};
+    for (guint i = 0; i < ANCESTORS_MAX && process_tree_read(stat.parent, &stat); i++) {
+        const char *client_id = g_hash_table_lookup(self->commands, GUINT_TO_POINTER(stat.parent));
 
-        for (guint j = 0; j < ANCESTORS_MAX && process_tree_read(stat.parent, &stat); j++) {
-            const char *client_id = g_hash_table_lookup(commands, GUINT_TO_POINTER(stat.parent));
-
-            if (client_id != NULL)
-                add_request(self, client_id, info);
-        }
+        if (client_id != NULL)
+            add_request(self, client_id, info);
     }
 }
 
@@ -213,18 +197,6 @@ find_stuck(WaitGraph *self)
         g_hash_table_remove_all(self->stuck);
 }
 
-static gboolean
-has_counting(GListModel *pending)
-{
-    for (guint i = 0; i < g_list_model_get_n_items(pending); i++) {
-        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(pending, i);
-
-        if (web_locks_lock_info_get_slots(info) > 1)
-            return TRUE;
-    }
-    return FALSE;
-}
-
 WaitGraph *
 wait_graph_new(GListModel *held, GListModel *pending)
 {
@@ -233,11 +205,13 @@ wait_graph_new(GListModel *held, GListModel *pending)
     self->names = g_hash_table_new_full(hash_name, is_same_name, g_object_unref, name_free);
     self->clients =
         g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
+    self->stuck = g_hash_table_new(g_str_hash, g_str_equal);
+    self->commands = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     add_list(self, pending, add_pending);
     add_list(self, held, add_held);
-    add_requests_of_commands(self, held, pending);
-    self->stuck = g_hash_table_new(g_str_hash, g_str_equal);
-    if (has_counting(pending))
+    if (g_hash_table_size(self->commands) > 0)
+        add_list(self, pending, add_requests_of_commands);
+    if (self->has_counting)
         find_stuck(self);
     return self;
 }
@@ -245,6 +219,7 @@ wait_graph_new(GListModel *held, GListModel *pending)
 void
 wait_graph_free(WaitGraph *self)
 {
+    g_hash_table_unref(self->commands);
     g_hash_table_unref(self->stuck);
     g_hash_table_unref(self->names);
     g_hash_table_unref(self->clients);
