@@ -4,7 +4,6 @@
 #include "application-list.h"
 
 #include "common/sorted-list.h"
-#include "entry.h"
 
 /* By application, in the order of the list. */
 static int
@@ -43,54 +42,45 @@ change(ViewerApplicationList *self, GPtrArray *entries, Change change_list)
     }
 }
 
-/* An entry that is removed and added again stays, so that its row does. */
-static void
-on_items_changed(
-    ViewerApplicationList *self, guint position, guint removed, guint added, GListModel *entries)
+static gboolean
+is_wanted(const ViewerApplicationList *self, ViewerEntry *entry)
 {
-    g_autoptr(GHashTable) before = g_hash_table_new_full(NULL, NULL, g_object_unref, NULL);
-    g_autoptr(GPtrArray) new = g_ptr_array_new();
-    g_autoptr(GPtrArray) old = g_ptr_array_new();
-    GHashTableIter iter;
-    gpointer entry;
+    const ViewerShow excluding = entry->is_held ? VIEWER_SHOW_WAITING : VIEWER_SHOW_HELD;
 
-    for (guint i = 0; i < removed; i++)
-        g_hash_table_add(before, g_object_ref(self->known->pdata[position + i]));
-    if (removed > 0)
-        g_ptr_array_remove_range(self->known, position, removed);
-    for (guint i = 0; i < added; i++) {
-        entry = g_list_model_get_item(entries, position + i);
-        g_ptr_array_insert(self->known, (int)(position + i), entry);
-        if (!g_hash_table_remove(before, entry))
-            g_ptr_array_add(new, entry);
+    return !entry->has_ended && self->show != excluding && viewer_entry_matches(entry, self->words);
+}
+
+void
+viewer_application_list_update(ViewerApplicationList *self, GPtrArray *entries)
+{
+    g_autoptr(GPtrArray) new = g_ptr_array_new(), old = g_ptr_array_new();
+
+    for (guint i = 0; i < entries->len; i++) {
+        ViewerEntry *entry = entries->pdata[i];
+        const gboolean was_shown = entry->is_shown;
+
+        entry->is_shown = is_wanted(self, entry);
+        if (entry->is_shown != was_shown)
+            g_ptr_array_add(was_shown ? old : new, entry);
     }
-    g_hash_table_iter_init(&iter, before);
-    while (g_hash_table_iter_next(&iter, &entry, NULL))
-        g_ptr_array_add(old, entry);
     change(self, new, sorted_list_insert);
     change(self, old, sorted_list_remove);
 }
 
 ViewerApplicationList *
-viewer_application_list_new(GListModel *entries)
+viewer_application_list_new(void)
 {
-    ViewerApplicationList *self = g_new(ViewerApplicationList, 1);
+    ViewerApplicationList *self = g_new0(ViewerApplicationList, 1);
 
-    self->entries = g_object_ref(entries);
-    self->known = g_ptr_array_new_with_free_func(g_object_unref);
     self->applications = g_list_store_new(VIEWER_TYPE_APPLICATION);
-    on_items_changed(self, 0, 0, g_list_model_get_n_items(entries), entries);
-    g_signal_connect_swapped(entries, "items-changed", G_CALLBACK(on_items_changed), self);
+    self->words = g_strdup("");
     return self;
 }
 
 void
 viewer_application_list_free(ViewerApplicationList *self)
 {
-    g_signal_handlers_disconnect_by_data(self->entries, self);
-    change(self, self->known, sorted_list_remove);
-    g_ptr_array_unref(self->known);
-    g_object_unref(self->entries);
     g_object_unref(self->applications);
+    g_free(self->words);
     g_free(self);
 }

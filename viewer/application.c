@@ -19,14 +19,6 @@ static GHashTable *applications;
 
 /* ---- recognition */
 
-static GDesktopAppInfo *
-find_desktop_entry(const char *id)
-{
-    g_autofree char *file = g_strconcat(id, ".desktop", NULL);
-
-    return g_desktop_app_info_new(file);
-}
-
 static char *
 describe_user(guint uid)
 {
@@ -59,7 +51,8 @@ find_icon(WebLocksLockInfo *info)
     g_autofree char *id = is_sandboxed
                               ? g_strdup(sandboxed)
                               : program_name_get_application_id(web_locks_lock_info_get_pid(info));
-    g_autoptr(GDesktopAppInfo) entry = id != NULL ? find_desktop_entry(id) : NULL;
+    g_autofree char *file = id != NULL ? g_strconcat(id, ".desktop", NULL) : NULL;
+    g_autoptr(GDesktopAppInfo) entry = file != NULL ? g_desktop_app_info_new(file) : NULL;
     GIcon *icon = NULL;
 
     if (entry != NULL && (is_sandboxed || g_str_equal(g_app_info_get_name(G_APP_INFO(entry)),

@@ -5,7 +5,7 @@
 
 #include <glib/gi18n.h>
 
-#include "application-list.h"
+#include "lock-table.h"
 #include "row.h"
 
 typedef enum {
@@ -33,10 +33,6 @@ struct _ViewerBusPage {
     WebLocksAgent *agent;
     ViewerLockTable *table; /* NULL until the lists of its monitor are filled */
     ViewerApplicationList *applications;
-    GListStore *sides; /* the lists of entries that are shown */
-    GtkFilterListModel *entries;
-    char *words; /* as g_utf8_casefold() makes them */
-    ViewerShow show;
 };
 
 G_DEFINE_FINAL_TYPE(ViewerBusPage, viewer_bus_page, ADW_TYPE_BIN)
@@ -74,7 +70,7 @@ choose_status(ViewerBusPage *self)
     case BUS_READY:
         break;
     }
-    if (g_list_model_get_n_items(G_LIST_MODEL(self->entries)) > 0)
+    if (g_list_model_get_n_items(G_LIST_MODEL(self->applications->applications)) > 0)
         return NULL;
     if (g_list_model_get_n_items(self->table->held.infos) == 0 &&
         g_list_model_get_n_items(self->table->pending.infos) == 0)
@@ -111,34 +107,6 @@ show_page(ViewerBusPage *self)
 
 /* ---- the list */
 
-static gboolean
-is_shown(gpointer entry, gpointer page)
-{
-    return viewer_entry_matches(entry, VIEWER_BUS_PAGE(page)->words);
-}
-
-static void
-refilter(ViewerBusPage *self)
-{
-    GtkFilter *filter = gtk_filter_list_model_get_filter(self->entries);
-
-    gtk_filter_changed(filter, GTK_FILTER_CHANGE_DIFFERENT);
-}
-
-static void
-choose_sides(ViewerBusPage *self)
-{
-    gpointer sides[2];
-    guint n = 0;
-
-    if (self->table != NULL && self->show != VIEWER_SHOW_WAITING)
-        sides[n++] = self->table->held.entries;
-    if (self->table != NULL && self->show != VIEWER_SHOW_HELD)
-        sides[n++] = self->table->pending.entries;
-    g_list_store_splice(self->sides, 0, g_list_model_get_n_items(G_LIST_MODEL(self->sides)), sides,
-                        n);
-}
-
 /* The rows below an application are its entries, and below a held lock those who wait for it. */
 static GListModel *
 get_rows_below(gpointer item, gpointer unused)
@@ -153,22 +121,19 @@ get_rows_below(gpointer item, gpointer unused)
 static void
 set_up_list(ViewerBusPage *self)
 {
-    GtkFlattenListModel *flat = NULL;
-    GtkTreeListModel *tree = NULL;
+    GListModel *applications;
+    GtkTreeListModel *tree;
     g_autoptr(GtkSingleSelection) selection = NULL;
 
-    self->sides = g_list_store_new(G_TYPE_LIST_MODEL);
-    flat = gtk_flatten_list_model_new(G_LIST_MODEL(g_object_ref(self->sides)));
-    self->entries = gtk_filter_list_model_new(
-        G_LIST_MODEL(flat), GTK_FILTER(gtk_custom_filter_new(is_shown, self, NULL)));
-    self->applications = viewer_application_list_new(G_LIST_MODEL(self->entries));
-    tree = gtk_tree_list_model_new(G_LIST_MODEL(g_object_ref(self->applications->applications)),
-                                   FALSE, TRUE, get_rows_below, NULL, NULL);
+    self->applications = viewer_application_list_new();
+    applications = G_LIST_MODEL(self->applications->applications);
+    tree = gtk_tree_list_model_new(g_object_ref(applications), FALSE, TRUE, get_rows_below, NULL,
+                                   NULL);
     selection = gtk_single_selection_new(G_LIST_MODEL(tree));
     gtk_single_selection_set_autoselect(selection, FALSE);
     gtk_single_selection_set_can_unselect(selection, TRUE);
     gtk_list_view_set_model(self->list, GTK_SELECTION_MODEL(selection));
-    g_signal_connect_swapped(self->entries, "items-changed", G_CALLBACK(show_page), self);
+    g_signal_connect_swapped(applications, "items-changed", G_CALLBACK(show_page), self);
 }
 
 static void
@@ -181,7 +146,7 @@ on_activate(ViewerBusPage *self, guint position, GtkListView *list)
     if (VIEWER_IS_APPLICATION(item))
         gtk_tree_list_row_set_expanded(row, !gtk_tree_list_row_get_expanded(row));
     else
-        g_signal_emit(self, opened_signal, 0, VIEWER_ENTRY(item)->resource, self->table);
+        g_signal_emit(self, opened_signal, 0, VIEWER_ENTRY(item)->resource, self->table->history);
 }
 
 /* ---- the bus: an agent on it and, while the lock service can be reached there, a monitor of all
@@ -205,8 +170,7 @@ disconnect(ViewerBusPage *self)
         g_signal_handlers_disconnect_by_data(self->agent, self);
     g_clear_object(&self->agent);
     self->state = BUS_CONNECTING; /* without a table there is nothing to show */
-    g_clear_object(&self->table);
-    choose_sides(self);
+    g_clear_pointer(&self->table, viewer_lock_table_free);
 }
 
 static gboolean
@@ -228,9 +192,8 @@ on_monitor(GObject *source, GAsyncResult *result, gpointer data)
         set_state(self, BUS_NO_SERVICE, error->message);
         return;
     }
-    g_clear_object(&self->table);
-    self->table = viewer_lock_table_new(monitor);
-    choose_sides(self);
+    g_clear_pointer(&self->table, viewer_lock_table_free);
+    self->table = viewer_lock_table_new(monitor, self->applications);
     set_state(self, BUS_READY, NULL);
     g_signal_emit(self, ready_signal, 0);
 }
@@ -289,23 +252,27 @@ connect_to_bus(ViewerBusPage *self)
 
 /* ---- what the window sets */
 
+static void
+filter(ViewerBusPage *self)
+{
+    if (self->table != NULL)
+        viewer_lock_table_filter(self->table);
+    show_page(self);
+}
+
 void
 viewer_bus_page_set_words(ViewerBusPage *self, const char *words)
 {
-    g_free(self->words);
-    self->words = g_utf8_casefold(words, -1);
-    refilter(self);
-    show_page(self);
+    g_free(self->applications->words);
+    self->applications->words = g_utf8_casefold(words, -1);
+    filter(self);
 }
 
 void
 viewer_bus_page_set_show(ViewerBusPage *self, ViewerShow show)
 {
-    if (self->show == show)
-        return;
-    self->show = show;
-    choose_sides(self);
-    show_page(self);
+    self->applications->show = show;
+    filter(self);
 }
 
 /* ---- GObject */
@@ -325,16 +292,13 @@ viewer_bus_page_dispose(GObject *object)
 {
     ViewerBusPage *self = VIEWER_BUS_PAGE(object);
 
-    if (self->entries != NULL) {
+    if (self->applications != NULL) {
         gtk_list_view_set_model(self->list, NULL);
-        g_signal_handlers_disconnect_by_data(self->entries, self);
+        g_signal_handlers_disconnect_by_data(self->applications->applications, self);
         disconnect(self);
     }
     g_clear_pointer(&self->applications, viewer_application_list_free);
-    g_clear_object(&self->entries);
-    g_clear_object(&self->sides);
     g_clear_pointer(&self->reason, g_free);
-    g_clear_pointer(&self->words, g_free);
     G_OBJECT_CLASS(viewer_bus_page_parent_class)->dispose(object);
 }
 
@@ -345,9 +309,8 @@ viewer_bus_page_class_init(ViewerBusPageClass *class)
 
     g_type_ensure(VIEWER_TYPE_ROW);
     G_OBJECT_CLASS(class)->dispose = viewer_bus_page_dispose;
-    opened_signal =
-        g_signal_new("opened", VIEWER_TYPE_BUS_PAGE, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
-                     G_TYPE_NONE, 2, VIEWER_TYPE_RESOURCE, VIEWER_TYPE_LOCK_TABLE);
+    opened_signal = g_signal_new("opened", VIEWER_TYPE_BUS_PAGE, G_SIGNAL_RUN_LAST, 0, NULL, NULL,
+                                 NULL, G_TYPE_NONE, 2, VIEWER_TYPE_RESOURCE, G_TYPE_LIST_STORE);
     ready_signal = g_signal_new("ready", VIEWER_TYPE_BUS_PAGE, G_SIGNAL_RUN_LAST, 0, NULL, NULL,
                                 NULL, G_TYPE_NONE, 0);
     gtk_widget_class_set_template_from_resource(widget_class, VIEWER_RESOURCES "bus-page.ui");
@@ -365,7 +328,6 @@ viewer_bus_page_class_init(ViewerBusPageClass *class)
 static void
 viewer_bus_page_init(ViewerBusPage *self)
 {
-    self->words = g_strdup("");
     self->reason = g_strdup("");
     gtk_widget_init_template(GTK_WIDGET(self));
     set_up_list(self);

@@ -9,19 +9,12 @@
 
 #include <adwaita.h>
 
-#include "entry.h"
-#include "lock-table.h"
-
-typedef enum {
-    VIEWER_SHOW_ALL,
-    VIEWER_SHOW_HELD,
-    VIEWER_SHOW_WAITING,
-} ViewerShow;
+#include "application-list.h"
 
 #define VIEWER_TYPE_BUS_PAGE (viewer_bus_page_get_type())
 G_DECLARE_FINAL_TYPE(ViewerBusPage, viewer_bus_page, VIEWER, BUS_PAGE, AdwBin)
 
-/* The signal "opened" (ViewerResource, ViewerLockTable) is emitted when the user wants to see one
+/* The signal "opened" (ViewerResource, the history) is emitted when the user wants to see one
  * lock, and "ready" when there is a lock service on the bus. */
 GtkWidget *viewer_bus_page_new(GBusType type);
 /* Shows only what contains `words`; "" shows all. */

@@ -50,12 +50,6 @@ viewer_describe_age(WebLocksLockInfo *info)
     return g_strdup_printf(_("%u d %u h"), (guint)(s / 3600 / 24), (guint)(s / 3600 % 24));
 }
 
-char *
-viewer_describe_pid(WebLocksLockInfo *info)
-{
-    return g_strdup_printf(_("Process %u"), web_locks_lock_info_get_who_pid(info));
-}
-
 /* That of a command is not the client's. */
 const char *
 viewer_get_process(WebLocksLockInfo *info)

@@ -14,8 +14,6 @@ char *viewer_describe_state(WebLocksLockInfo *info);
 char *viewer_describe_mode(WebLocksLockInfo *info);
 /* The time since the lock was granted or requested: "5 s", "3 min", "2 h 5 min", "3 d 4 h". */
 char *viewer_describe_age(WebLocksLockInfo *info);
-/* "Process 12". */
-char *viewer_describe_pid(WebLocksLockInfo *info);
 /* The name of the process, which the info or a constant owns. */
 const char *viewer_get_process(WebLocksLockInfo *info);
 /* Process name and id: "rsync (process 12)". */

@@ -75,9 +75,10 @@ describe_details(ViewerEntry *entry)
 {
     WebLocksLockInfo *info = entry->info;
     ViewerApplication *application = entry->application;
-    g_autofree char *process = g_str_equal(viewer_get_process(info), application->name)
-                                   ? viewer_describe_pid(info)
-                                   : viewer_describe_process(info);
+    g_autofree char *process =
+        g_str_equal(viewer_get_process(info), application->name)
+            ? g_strdup_printf(_("Process %u"), web_locks_lock_info_get_who_pid(info))
+            : viewer_describe_process(info);
     g_autofree char *mode = viewer_describe_mode(info);
     GString *text = g_string_new(process);
 

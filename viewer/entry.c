@@ -12,6 +12,8 @@ G_DEFINE_FINAL_TYPE(ViewerResource, viewer_resource, G_TYPE_OBJECT)
 G_DEFINE_FINAL_TYPE(ViewerEntry, viewer_entry, G_TYPE_OBJECT)
 
 static guint evidence_signal;
+/* The set of all resources that exist, by monitor, bucket and name. It holds no references. */
+static GHashTable *resources;
 
 /* ---- resources */
 
@@ -59,7 +61,7 @@ split_document(const char *lock_name, char **name, char **folder)
     return TRUE;
 }
 
-ViewerResource *
+static ViewerResource *
 viewer_resource_new(WebLocksMonitor *monitor, WebLocksManager *manager, const char *name)
 {
     ViewerResource *self = g_object_new(VIEWER_TYPE_RESOURCE, NULL);
@@ -76,21 +78,7 @@ viewer_resource_new(WebLocksMonitor *monitor, WebLocksManager *manager, const ch
     return self;
 }
 
-gboolean
-viewer_resource_is_idle(ViewerResource *self)
-{
-    return g_list_model_get_n_items(G_LIST_MODEL(self->holders)) == 0 &&
-           g_list_model_get_n_items(G_LIST_MODEL(self->queue)) == 0;
-}
-
-void
-viewer_resource_clear(ViewerResource *self)
-{
-    g_list_store_remove_all(self->holders);
-    g_list_store_remove_all(self->queue);
-}
-
-guint
+static guint
 viewer_resource_hash(gconstpointer self)
 {
     const ViewerResource *resource = self;
@@ -109,12 +97,30 @@ is_same_bucket(WebLocksManager *a, WebLocksManager *b)
                 0);
 }
 
-gboolean
+static gboolean
 viewer_resource_equal(gconstpointer self, gconstpointer other)
 {
     const ViewerResource *a = self, *b = other;
 
-    return is_same_bucket(a->manager, b->manager) && g_str_equal(a->name, b->name);
+    return a->monitor == b->monitor && is_same_bucket(a->manager, b->manager) &&
+           g_str_equal(a->name, b->name);
+}
+
+/* Returns an owned resource. */
+static ViewerResource *
+viewer_resource_of(WebLocksMonitor *monitor, WebLocksLockInfo *info)
+{
+    g_autoptr(ViewerResource) self = viewer_resource_new(
+        monitor, web_locks_lock_info_get_manager(info), web_locks_lock_info_get_name(info));
+    ViewerResource *known;
+
+    if (resources == NULL)
+        resources = g_hash_table_new(viewer_resource_hash, viewer_resource_equal);
+    known = g_hash_table_lookup(resources, self);
+    if (known != NULL)
+        return g_object_ref(known);
+    g_hash_table_add(resources, self);
+    return g_steal_pointer(&self);
 }
 
 static void
@@ -122,6 +128,8 @@ viewer_resource_finalize(GObject *object)
 {
     ViewerResource *self = VIEWER_RESOURCE(object);
 
+    if (self->name != NULL && g_hash_table_lookup(resources, self) == self)
+        g_hash_table_remove(resources, self);
     g_clear_object(&self->monitor);
     g_clear_object(&self->manager);
     g_free(self->name);
@@ -154,12 +162,12 @@ get_list(ViewerEntry *self)
 }
 
 ViewerEntry *
-viewer_entry_new(ViewerResource *resource, WebLocksLockInfo *info)
+viewer_entry_new(WebLocksMonitor *monitor, WebLocksLockInfo *info)
 {
     static guint64 serial = 0;
     ViewerEntry *self = g_object_new(VIEWER_TYPE_ENTRY, NULL);
 
-    self->resource = g_object_ref(resource);
+    self->resource = viewer_resource_of(monitor, info);
     self->application = viewer_application_of(info);
     self->info = g_object_ref(info);
     self->is_held = web_locks_lock_info_get_held(info);
@@ -173,6 +181,7 @@ viewer_entry_end(ViewerEntry *self)
 {
     guint position;
 
+    self->has_ended = TRUE;
     if (g_list_store_find(get_list(self), self, &position))
         g_list_store_remove(get_list(self), position);
 }

@@ -3,9 +3,10 @@
 
 /* Resources and entries, of which the lists of the window consist.
  *
- * A resource is a lock name in a bucket that somebody holds or waits for; an entry is one held lock
- * or one pending request for it. Both are created by the lock table (lock-table.h). An entry refers
- * to its resource, and the resource has its entries in two lists, until viewer_resource_clear().
+ * A resource is a lock name in a bucket; an entry is one held lock or one pending request for it.
+ * Entries are created by the lock table (lock-table.h). An entry refers to its resource, and the
+ * resource has its entries in two lists, until viewer_entry_end(). One object stands for a resource
+ * of a monitor as long as anybody refers to it.
  *
  * An entry exists from the request to its end or grant, or from the grant to the end of the lock.
  * Its details, such as the position in the queue, are properties of its WebLocksLockInfo. */
@@ -46,21 +47,13 @@ struct _ViewerEntry {
     WebLocksLockInfo *info; /* the same in the entry of a request and that of its lock */
     gboolean is_held;
     guint64 serial; /* in the order of creation */
+    gboolean has_ended;
+    gboolean is_shown; /* in a ViewerApplicationList, which sets it */
 };
 
-/* `monitor` is the one that the lock table follows. */
-ViewerResource *
-viewer_resource_new(WebLocksMonitor *monitor, WebLocksManager *manager, const char *name);
-gboolean viewer_resource_is_idle(ViewerResource *self);
-/* Removes all entries. Until then, they and the resource refer to each other. */
-void viewer_resource_clear(ViewerResource *self);
-/* For hash tables: by bucket and name. */
-guint viewer_resource_hash(gconstpointer self);
-gboolean viewer_resource_equal(gconstpointer self, gconstpointer other);
-
-/* Adds the entry to the end of the resource's holders or queue. */
-ViewerEntry *viewer_entry_new(ViewerResource *resource, WebLocksLockInfo *info);
-/* Removes it from there. */
+/* Creates the entry of an item of the monitor, at the end of its resource's holders or queue. */
+ViewerEntry *viewer_entry_new(WebLocksMonitor *monitor, WebLocksLockInfo *info);
+/* Removes it from there. Until then, it and the resource refer to each other. */
 void viewer_entry_end(ViewerEntry *self);
 /* Looks now for evidence that the holder is stuck; nothing happens for a request. */
 void viewer_entry_update_evidence(ViewerEntry *self);

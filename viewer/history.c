@@ -13,9 +13,7 @@
 struct _ViewerEvent {
     GObject parent_instance;
     ViewerEventKind kind;
-    ViewerResource *resource;
-    WebLocksLockInfo *info;
-    ViewerApplication *application;
+    ViewerEntry *entry;
     gint64 time_us; /* as g_get_real_time() */
 };
 
@@ -37,8 +35,8 @@ viewer_event_describe(ViewerEvent *self)
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    return g_strdup_printf(sentence, self->application->name,
-                           web_locks_lock_info_get_who_pid(self->info));
+    return g_strdup_printf(sentence, self->entry->application->name,
+                           web_locks_lock_info_get_who_pid(self->entry->info));
 #pragma GCC diagnostic pop
 }
 
@@ -55,9 +53,7 @@ viewer_event_finalize(GObject *object)
 {
     ViewerEvent *self = VIEWER_EVENT(object);
 
-    g_clear_object(&self->resource);
-    g_clear_object(&self->info);
-    g_clear_object(&self->application);
+    g_clear_object(&self->entry);
     G_OBJECT_CLASS(viewer_event_parent_class)->finalize(object);
 }
 
@@ -81,9 +77,7 @@ viewer_history_add(GListStore *history, ViewerEventKind kind, ViewerEntry *entry
     const guint n_events = g_list_model_get_n_items(G_LIST_MODEL(history));
 
     event->kind = kind;
-    event->info = g_object_ref(entry->info);
-    event->resource = g_object_ref(entry->resource);
-    event->application = g_object_ref(entry->application);
+    event->entry = g_object_ref(entry);
     event->time_us = g_get_real_time();
     g_list_store_insert(history, 0, event);
     if (n_events >= EVENTS_MAX)
@@ -93,7 +87,7 @@ viewer_history_add(GListStore *history, ViewerEventKind kind, ViewerEntry *entry
 static gboolean
 is_of_resource(gpointer item, gpointer resource)
 {
-    return viewer_resource_equal(((ViewerEvent *)item)->resource, resource);
+    return ((ViewerEvent *)item)->entry->resource == resource;
 }
 
 GListModel *

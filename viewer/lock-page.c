@@ -6,6 +6,7 @@
 #include <glib/gi18n.h>
 
 #include "entry-row.h"
+#include "history.h"
 
 /* More rows than anybody reads would only be slow. */
 #define WAITERS_SHOWN 100
@@ -22,7 +23,6 @@ struct _ViewerLockPage {
     GtkWidget *history_group;
 
     ViewerResource *resource;
-    ViewerLockTable *table;
 };
 
 G_DEFINE_FINAL_TYPE(ViewerLockPage, viewer_lock_page, ADW_TYPE_BIN)
@@ -76,22 +76,18 @@ viewer_lock_page_show_nothing(ViewerLockPage *self)
     gtk_list_box_bind_model(self->history, NULL, NULL, NULL, NULL);
     g_signal_handlers_disconnect_by_data(G_LIST_MODEL(self->resource->holders), self);
     g_signal_handlers_disconnect_by_data(G_LIST_MODEL(self->resource->queue), self);
-    viewer_lock_table_unpin(self->table);
     g_clear_object(&self->resource);
-    g_clear_object(&self->table);
 }
 
 void
-viewer_lock_page_show(ViewerLockPage *self, ViewerResource *resource, ViewerLockTable *table)
+viewer_lock_page_show(ViewerLockPage *self, ViewerResource *resource, GListStore *history)
 {
-    g_autoptr(GListModel) events = viewer_history_of(table->history, resource);
+    g_autoptr(GListModel) events = viewer_history_of(history, resource);
     g_autoptr(GtkSliceListModel) queue =
         gtk_slice_list_model_new(g_object_ref(G_LIST_MODEL(resource->queue)), 0, WAITERS_SHOWN);
 
     viewer_lock_page_show_nothing(self);
     self->resource = g_object_ref(resource);
-    self->table = g_object_ref(table);
-    viewer_lock_table_pin(table, resource);
     gtk_label_set_text(self->title, resource->title);
     gtk_widget_set_tooltip_text(GTK_WIDGET(self->title), resource->name);
     gtk_label_set_text(self->place, resource->place);

@@ -4,18 +4,14 @@
 /* The locks and requests of a monitor as two lists of entries, each with its resource, and the
  * history of what has happened since the lists were first filled.
  *
- * The table follows the lists of the monitor: each item has one entry, at the same position. It
- * owns the entries and resources, and frees them with itself. */
+ * The table follows the lists of the monitor: each item has one entry, at the same position. The
+ * entries end with the table. */
 
 #pragma once
 
-#include <weblocks/weblocks.h>
+#include "application-list.h"
 
-#include "entry.h"
-#include "history.h"
-
-#define VIEWER_TYPE_LOCK_TABLE (viewer_lock_table_get_type())
-G_DECLARE_FINAL_TYPE(ViewerLockTable, viewer_lock_table, VIEWER, LOCK_TABLE, GObject)
+typedef struct ViewerLockTable ViewerLockTable;
 
 /* The entries of one of the monitor's two lists: at each position the entry of the item there. */
 typedef struct {
@@ -25,19 +21,17 @@ typedef struct {
 } ViewerLockTableSide;
 
 /* Others only read the members. */
-struct _ViewerLockTable {
-    GObject parent_instance;
+struct ViewerLockTable {
     WebLocksMonitor *monitor;
-    GHashTable *resources; /* the set of all ViewerResource, by bucket and name */
+    ViewerApplicationList *list; /* borrowed */
     ViewerLockTableSide held;
     ViewerLockTableSide pending;
-    ViewerResource *pinned; /* stays in `resources` while it is idle; or NULL */
     GListStore *history;
-    gboolean is_filled; /* from then on, what comes is an event */
+    gboolean has_history; /* what comes and goes is an event */
 };
 
-ViewerLockTable *viewer_lock_table_new(WebLocksMonitor *monitor);
-
-/* One resource at a time stays the same object also while nobody holds or waits for it. */
-void viewer_lock_table_pin(ViewerLockTable *self, ViewerResource *resource);
-void viewer_lock_table_unpin(ViewerLockTable *self);
+/* The entries are shown in `list`, which outlives the table. */
+ViewerLockTable *viewer_lock_table_new(WebLocksMonitor *monitor, ViewerApplicationList *list);
+void viewer_lock_table_free(ViewerLockTable *self);
+/* After a change of what the list shows. */
+void viewer_lock_table_filter(ViewerLockTable *self);

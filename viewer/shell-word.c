@@ -30,31 +30,18 @@ is_all_visible(const char *text)
     return TRUE;
 }
 
-/* Bytes have three digits, so that the next character is not one of them. */
-static void
-append_escaped(GString *word, const char *text)
-{
-    const char *next = g_utf8_next_char(text);
-
-    if (*text == '\'' || *text == '\\')
-        g_string_append_printf(word, "\\%c", *text);
-    else if (is_visible(g_utf8_get_char(text)))
-        g_string_append_len(word, text, next - text);
-    else
-        for (; text < next; text++)
-            g_string_append_printf(word, "\\%03o", (guint)(guchar)*text);
-}
-
 char *
 viewer_quote_for_shell(const char *text)
 {
+    g_autofree char *escaped = NULL;
     GString *word;
 
     if (is_all_visible(text))
         return g_shell_quote(text);
-    word = g_string_new("$'");
-    for (; *text != '\0'; text = g_utf8_next_char(text))
-        append_escaped(word, text);
+    escaped = g_strescape(text, NULL);
+    word = g_string_new(escaped);
+    g_string_replace(word, "'", "\\'", 0);
+    g_string_prepend(word, "$'");
     g_string_append_c(word, '\'');
     return g_string_free(word, FALSE);
 }

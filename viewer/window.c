@@ -33,7 +33,7 @@ show_list(ViewerWindow *self)
     adw_leaflet_navigate(self->leaflet, ADW_NAVIGATION_DIRECTION_BACK);
 }
 
-/* The page of a lock keeps it in the table, so it is emptied when it can't be seen any more. */
+/* The page of a lock follows it, so it is emptied when it can't be seen any more. */
 static void
 on_transition(ViewerWindow *self)
 {
@@ -43,9 +43,9 @@ on_transition(ViewerWindow *self)
 }
 
 static void
-on_opened(ViewerWindow *self, ViewerResource *resource, ViewerLockTable *table)
+on_opened(ViewerWindow *self, ViewerResource *resource, GListStore *history)
 {
-    viewer_lock_page_show(self->lock_page, resource, table);
+    viewer_lock_page_show(self->lock_page, resource, history);
     adw_leaflet_navigate(self->leaflet, ADW_NAVIGATION_DIRECTION_FORWARD);
 }
 
@@ -91,19 +91,16 @@ on_search_changed(ViewerWindow *self)
 static void
 on_show_action(GSimpleAction *action, GVariant *state, gpointer window)
 {
-    static const char *const choices[] = {
-        [VIEWER_SHOW_ALL] = "all",
-        [VIEWER_SHOW_HELD] = "held",
-        [VIEWER_SHOW_WAITING] = "waiting",
-    };
+    const char *choice = g_variant_get_string(state, NULL);
+    ViewerShow show = VIEWER_SHOW_ALL;
 
-    for (guint show = 0; show < G_N_ELEMENTS(choices); show++) {
-        if (!g_str_equal(g_variant_get_string(state, NULL), choices[show]))
-            continue;
-        g_simple_action_set_state(action, state);
-        for (guint i = 0; i < N_BUSES; i++)
-            viewer_bus_page_set_show(VIEWER_WINDOW(window)->pages[i], (ViewerShow)show);
-    }
+    if (g_str_equal(choice, "held"))
+        show = VIEWER_SHOW_HELD;
+    else if (g_str_equal(choice, "waiting"))
+        show = VIEWER_SHOW_WAITING;
+    g_simple_action_set_state(action, state);
+    for (guint i = 0; i < N_BUSES; i++)
+        viewer_bus_page_set_show(VIEWER_WINDOW(window)->pages[i], show);
 }
 
 static void

@@ -6,7 +6,6 @@
 
 #include "tests/client/fixture.h"
 #include "tests/lib/case.h"
-#include "viewer/application-list.h"
 #include "viewer/lock-table.h"
 #include "viewer/shell-word.h"
 
@@ -31,8 +30,9 @@ TEST("/viewer-table/is-freed", test_table_is_freed)
 
     answer_ask(&answer, other, "a");
     test_wait(is_one_held_and_one_pending, monitor);
-    table = viewer_lock_table_new(monitor);
-    list = viewer_application_list_new(G_LIST_MODEL(table->held.entries));
+    list = viewer_application_list_new();
+    table = viewer_lock_table_new(monitor, list);
+    g_assert_cmpuint(g_list_model_get_n_items(G_LIST_MODEL(list->applications)), ==, 1);
     entry = g_list_model_get_item(G_LIST_MODEL(table->held.entries), 0);
     resource = VIEWER_ENTRY(entry)->resource;
     application = VIEWER_ENTRY(entry)->application;
@@ -42,8 +42,9 @@ TEST("/viewer-table/is-freed", test_table_is_freed)
     g_object_add_weak_pointer(resource, &resource);
     g_object_add_weak_pointer(application, &application);
     g_object_unref(entry);
+    viewer_lock_table_free(table);
+    g_assert_cmpuint(g_list_model_get_n_items(G_LIST_MODEL(list->applications)), ==, 0);
     viewer_application_list_free(list);
-    g_object_unref(table);
     g_assert_null(entry);
     g_assert_null(resource);
     g_assert_null(application);
@@ -80,7 +81,8 @@ TEST("/viewer-table/queue", test_queue)
     g_autoptr(WebLocksMonitor) monitor = test_monitor_new_all(web_locks_manager_get_agent(manager));
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
     g_auto(Answer) aborted = {0}, answer = {0};
-    g_autoptr(ViewerLockTable) table = NULL;
+    ViewerApplicationList *list = viewer_application_list_new();
+    ViewerLockTable *table;
     g_autoptr(ViewerEntry) holder = NULL, last = NULL, left = NULL;
     GListModel *queue;
     guint n_changes = 0;
@@ -89,7 +91,7 @@ TEST("/viewer-table/queue", test_queue)
     test_wait(is_one_pending, monitor);
     answer_ask(&answer, two, "a");
     test_wait(are_two_pending, monitor);
-    table = viewer_lock_table_new(monitor);
+    table = viewer_lock_table_new(monitor, list);
     holder = g_list_model_get_item(G_LIST_MODEL(table->held.entries), 0);
     queue = G_LIST_MODEL(holder->resource->queue);
     last = g_list_model_get_item(queue, 1);
@@ -103,6 +105,8 @@ TEST("/viewer-table/queue", test_queue)
     g_assert_cmpuint(g_list_model_get_n_items(queue), ==, 1);
     g_assert_cmpuint(web_locks_lock_info_get_position(last->info), ==, 1);
     g_assert_cmpuint(n_changes, ==, 1);
+    viewer_lock_table_free(table);
+    viewer_application_list_free(list);
     test_release(lock);
     g_clear_object(&lock);
     lock = answer_expect_lock(&answer);
@@ -116,8 +120,8 @@ TEST("/viewer-table/quoted-for-shell", test_quoted_for_shell)
         {"", "''"},
         {"a b $(reboot) ! ~ ä 漢", "'a b $(reboot) ! ~ ä 漢'"},
         {"it's", "'it'\\''s'"},
-        {"a\n\033[2J\003reboot\r1", "$'a\\012\\033[2J\\003reboot\\0151'"},
-        {"\t'\\x\177é", "$'\\011\\'\\\\x\\177é'"},
+        {"a\n\033[2J\003reboot\r1", "$'a\\n\\033[2J\\003reboot\\r1'"},
+        {"\t'\\x\"\177é1", "$'\\t\\'\\\\x\\\"\\177\\303\\2511'"},
         {"\u202ex\u200b\u2028\302\205\u00a0\u3164\ufe0f",
          "$'\\342\\200\\256x\\342\\200\\213\\342\\200\\250\\302\\205\\302\\240\\343\\205\\244"
          "\\357\\270\\217'"},
