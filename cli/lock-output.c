@@ -4,11 +4,9 @@
 #include "cli/lock-output.h"
 
 #include <glib/gi18n.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/text.h"
 #include "client-lib/evidence/evidence.h"
 #include "common/bus-names.h"
 

@@ -46,9 +46,11 @@ struct _WebLocksClaim {
     guint position;
     WebLocksLock *granted; /* of `request`, until the take-over has finished */
     WebLocksLock *lock;    /* while held */
-    gboolean wanted;       /* of `lock`, as last notified */
-    ClaimTake *taking;     /* the take-over that is going on, borrowed; NULL: none */
-    gboolean is_stealing;  /* it does not only ask */
+    gboolean held;
+    guint64 token;        /* of `lock` */
+    gboolean wanted;      /* of `lock`, as last notified */
+    ClaimTake *taking;    /* the take-over that is going on, borrowed; NULL: none */
+    gboolean is_stealing; /* it does not only ask */
 };
 
 #define GETTER(Type, name, if_fail) \

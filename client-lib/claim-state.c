@@ -131,25 +131,24 @@ is_same_error(const GError *a, const GError *b)
 static void
 change(WebLocksClaim *self, WebLocksClaimState state, gpointer object, GError *error)
 {
-    const gboolean had_lock = self->lock != NULL;
+    const gboolean had_lock = self->lock != NULL, held = state == WEB_LOCKS_CLAIM_STATE_HELD;
+    const guint64 token = held ? web_locks_lock_get_token(object) : 0;
     const gboolean is_new_error = !is_same_error(self->error, error);
 
     g_object_freeze_notify(G_OBJECT(self));
+    property_change(self, "held", &held);
+    property_change(self, "token", &token);
     drop_request(self);
     drop_lock(self);
-    if (state == WEB_LOCKS_CLAIM_STATE_HELD)
+    if (held)
         take_lock(self, object);
     else if (object != NULL)
         self->request = g_object_ref(object);
     property_change(self, "state", &state);
     g_clear_error(&self->error);
     self->error = error;
-    if (had_lock != (self->lock != NULL))
-        g_object_notify(G_OBJECT(self), "held");
-    if (had_lock || self->lock != NULL) {
+    if (had_lock || held)
         g_object_notify(G_OBJECT(self), "lock");
-        g_object_notify(G_OBJECT(self), "token");
-    }
     show_wanted(self);
     if (is_new_error)
         g_object_notify(G_OBJECT(self), "error");
@@ -459,7 +458,8 @@ web_locks_claim_drop(WebLocksClaim *self)
 {
     self->taking = NULL;
     self->is_stealing = FALSE;
-    self->wanted = FALSE;
+    self->wanted = self->held = FALSE;
+    self->token = 0;
     self->state = WEB_LOCKS_CLAIM_STATE_IDLE;
     drop_request(self);
     drop_lock(self);
@@ -488,12 +488,7 @@ GETTER(WebLocksClaimState, state, WEB_LOCKS_CLAIM_STATE_IDLE)
  * Returns: whether the lock is held
  * Since: 0.1
  */
-gboolean
-web_locks_claim_get_held(WebLocksClaim *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), FALSE);
-    return self->lock != NULL;
-}
+GETTER(gboolean, held, FALSE)
 
 /**
  * web_locks_claim_get_lock:
@@ -515,12 +510,7 @@ GETTER(WebLocksLock *, lock, NULL)
  * Returns: the token; 0 if the lock is not held
  * Since: 0.1
  */
-guint64
-web_locks_claim_get_token(WebLocksClaim *self)
-{
-    g_return_val_if_fail(WEB_LOCKS_IS_CLAIM(self), 0);
-    return self->lock != NULL ? web_locks_lock_get_token(self->lock) : 0;
-}
+GETTER(guint64, token, 0)
 
 /**
  * web_locks_claim_get_wanted:

@@ -47,12 +47,6 @@
  */
 G_DEFINE_FINAL_TYPE(WebLocksClaim, web_locks_claim, G_TYPE_OBJECT)
 
-/* Those that are no members. */
-enum {
-    PROP_HELD = 1,
-    PROP_TOKEN,
-};
-
 #define INSTALL(member, type, name, ...) \
     PROPERTY_INSTALL(WebLocksClaim, member, type, name, __VA_ARGS__, flags)
 
@@ -165,19 +159,6 @@ GETTER(guint, grace, 0)
 PROPERTY_SETTER(WebLocksClaim, web_locks_claim, WEB_LOCKS_IS_CLAIM, guint, grace, "grace")
 
 /* ---- GObject */
-
-static void
-web_locks_claim_get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
-{
-    WebLocksClaim *self = WEB_LOCKS_CLAIM(object);
-
-    if (id == PROP_HELD)
-        g_value_set_boolean(value, self->lock != NULL);
-    else if (id == PROP_TOKEN)
-        g_value_set_uint64(value, web_locks_claim_get_token(self));
-    else
-        property_get(object, id, value, pspec);
-}
 
 static void
 web_locks_claim_constructed(GObject *object)
@@ -322,8 +303,7 @@ install_results(GObjectClass *object_class, GParamFlags flags)
      *
      * Since: 0.1
      */
-    g_object_class_install_property(object_class, PROP_HELD,
-                                    g_param_spec_boolean("held", NULL, NULL, FALSE, flags));
+    INSTALL(held, boolean, "held", FALSE);
     /**
      * WebLocksClaim:lock:
      *
@@ -339,9 +319,7 @@ install_results(GObjectClass *object_class, GParamFlags flags)
      *
      * Since: 0.1
      */
-    g_object_class_install_property(
-        object_class, PROP_TOKEN,
-        g_param_spec_uint64("token", NULL, NULL, 0, G_MAXUINT64, 0, flags));
+    INSTALL(token, uint64, "token", 0, G_MAXUINT64, 0);
     /**
      * WebLocksClaim:wanted:
      *
@@ -384,7 +362,7 @@ web_locks_claim_class_init(WebLocksClaimClass *class)
 {
     GObjectClass *object_class = G_OBJECT_CLASS(class);
 
-    object_class->get_property = web_locks_claim_get_property;
+    object_class->get_property = property_get;
     object_class->set_property = property_set;
     object_class->constructed = web_locks_claim_constructed;
     object_class->dispose = web_locks_claim_dispose;

@@ -12,20 +12,17 @@
 
 static void __attribute__((constructor)) load_types(void)
 {
-    GType (*const enums[])(void) = {
-        web_locks_mode_get_type,
-        web_locks_claim_state_get_type,
-        web_locks_error_get_type,
-    };
-    GType (*const classes[])(void) = {
-        web_locks_agent_get_type,   web_locks_manager_get_type,  web_locks_lock_get_type,
-        web_locks_options_get_type, web_locks_claim_get_type,    web_locks_monitor_get_type,
-        web_locks_request_get_type, web_locks_snapshot_get_type, web_locks_lock_info_get_type,
-        web_locks_handle_get_type,  info_list_get_type,          async_result_get_type,
+    GType (*const types[])(void) = {
+        web_locks_mode_get_type,     web_locks_claim_state_get_type,
+        web_locks_error_get_type,    web_locks_agent_get_type,
+        web_locks_manager_get_type,  web_locks_lock_get_type,
+        web_locks_options_get_type,  web_locks_claim_get_type,
+        web_locks_monitor_get_type,  web_locks_request_get_type,
+        web_locks_snapshot_get_type, web_locks_lock_info_get_type,
+        web_locks_handle_get_type,   info_list_get_type,
+        async_result_get_type,
     };
 
-    for (guint i = 0; i < G_N_ELEMENTS(enums); i++)
-        g_type_class_ref(enums[i]());
-    for (guint i = 0; i < G_N_ELEMENTS(classes); i++)
-        g_type_class_ref(classes[i]());
+    for (guint i = 0; i < G_N_ELEMENTS(types); i++)
+        g_type_class_ref(types[i]());
 }

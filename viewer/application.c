@@ -20,24 +20,18 @@ static GHashTable *applications;
 /* ---- recognition */
 
 static char *
-describe_user(guint uid)
-{
-    const struct passwd *user = getpwuid(uid);
-
-    return user != NULL ? g_strdup(user->pw_name) : g_strdup_printf("%u", uid);
-}
-
-static char *
 build_detail(WebLocksLockInfo *info)
 {
     const gboolean is_sandboxed = *web_locks_lock_info_get_application(info) != '\0';
-    g_autofree char *user = NULL;
+    const guint uid = web_locks_lock_info_get_uid(info);
+    const struct passwd *user = getpwuid(uid);
+    g_autofree char *name = NULL;
 
-    if (web_locks_lock_info_get_uid(info) == getuid())
+    if (uid == getuid())
         return g_strdup(is_sandboxed ? _("Sandboxed") : "");
-    user = describe_user(web_locks_lock_info_get_uid(info));
+    name = user != NULL ? g_strdup(user->pw_name) : g_strdup_printf("%u", uid);
     /* Translators: %s is the login name of a user. */
-    return g_strdup_printf(is_sandboxed ? _("Sandboxed, of user %s") : _("Of user %s"), user);
+    return g_strdup_printf(is_sandboxed ? _("Sandboxed, of user %s") : _("Of user %s"), name);
 }
 
 /* Returns the owned icon of the application: in a sandbox, or if its process has the name that is
