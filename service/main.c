@@ -25,6 +25,7 @@
 #include "lifecycle.h"
 #include "name-hash.h"
 #include "server.h"
+#include "vanished.h"
 
 #define EXIT_USAGE               2
 #define IDLE_EXIT_SECS_ACTIVATED 60
@@ -255,10 +256,12 @@ serve(const CommandLine *line, const Limits *limits)
     };
     Server *server;
     sd_bus *bus = NULL;
-    int signals_fd, status;
-    int r = open_bus(line, &bus);
+    int r, signals_fd, status;
     guint signals_id;
 
+    if (state_directory != NULL)
+        vanished_open();
+    r = open_bus(line, &bus);
     if (r < 0) {
         g_warning("cannot connect to the bus: %s", g_strerror(-r));
         return EXIT_FAILURE;

@@ -97,10 +97,10 @@ state_free(State *self)
     crash_guard_end(FALSE);
     g_clear_pointer(&self->pages, cell_pages_free);
     g_clear_pointer(&self->old_pages, closed_pages_free);
-    g_clear_pointer(&self->vanished, vanished_free);
     g_clear_pointer(&self->log, log_free);
     if (self->lock_fd >= 0)
         close(self->lock_fd);
+    g_clear_pointer(&self->vanished, vanished_free);
     g_ptr_array_unref(self->requests);
     g_ptr_array_unref(self->agents);
     g_byte_array_unref(self->frame);

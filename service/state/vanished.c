@@ -22,6 +22,9 @@ struct Vanished {
     guint delay_id; /* until they are written again; 0: they are in place */
 };
 
+/* Of vanished_open(), until it is used; -1: none. */
+static int opened_fd = -1;
+
 static gboolean on_delay(gpointer data);
 
 static void
@@ -57,15 +60,29 @@ on_event(int fd, GIOCondition condition, gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
+static int
+open_descriptor(void)
+{
+    return inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+}
+
+void
+vanished_open(void)
+{
+    if (opened_fd < 0)
+        opened_fd = open_descriptor();
+}
+
 Vanished *
 vanished_watch(const char *directory,
                gboolean (*is_in_place)(gpointer data),
                void (*write_again)(gpointer data),
                gpointer data)
 {
-    int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    int fd = opened_fd >= 0 ? opened_fd : open_descriptor();
     Vanished *self;
 
+    opened_fd = -1;
     if (fd < 0 || inotify_add_watch(fd, directory, EVENTS) < 0) {
         g_info("%s is not watched: %s", directory, g_strerror(errno));
         if (fd >= 0)

@@ -10,6 +10,11 @@
 
 typedef struct Vanished Vanished;
 
+/* Opens the descriptor of the next vanished_watch(). To be called before anything else is opened
+ * that others wait for: when a process ends, the kernel closes its descriptors from the highest
+ * number down, and to close one that watches takes it 10 to 20 ms. */
+void vanished_open(void);
+
 /* Calls `write_again` if `is_in_place` has returned FALSE. NULL: they can't be watched. */
 Vanished *vanished_watch(const char *directory,
                          gboolean (*is_in_place)(gpointer data),

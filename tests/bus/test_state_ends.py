@@ -110,6 +110,20 @@ class OrderlyExit(StateCase):
         self.assertEqual(service.wait_exit(), 0)
 
 
+class Killed(StateCase):
+    def test_what_watches_files_is_closed_last(self):
+        """When a process ends, the kernel closes its descriptors from the highest number down, and takes 10 to 20 ms
+        for one that watches files. The bus and whoever waits for the lock of the state would wait for that."""
+        service = self.start()
+        folder = f'/proc/{service.process.pid}/fd'
+        targets = {int(fd): os.readlink(f'{folder}/{fd}') for fd in os.listdir(folder)}
+        watching = [fd for fd, target in targets.items() if target == 'anon_inode:inotify']
+        self.assertEqual(len(watching), 1, targets)
+        others = [fd for fd, target in targets.items() if target.startswith('socket:') or target.endswith('.lock')]
+        self.assertGreater(len(others), 1, targets)
+        self.assertEqual([targets[fd] for fd in others if 2 < fd < watching[0]], [])
+
+
 class Replaced(StateCase):
     def test_locks_go_over(self):
         first = self.start('--replace')
