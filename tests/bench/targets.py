@@ -134,7 +134,8 @@ def _state(settings, tables):
     table = tables['state']
     for name in state.WAYS:
         row = state.ADDED.format(name)
-        yield Target(f'{row}, one core', table.get(row, 'one'), 3.5, 'us')
+        yield Target(f'{row}, one core', table.get(row, 'one'), 3.5, 'us',
+                     bound=table.get(state.WRITES, 'one') if state.WAYS[name] == 'cold' else None)
     yield Target(state.restart(settings), table.get(state.restart(settings), 'free'), 100000, 'us')
 
 

@@ -12,6 +12,9 @@ from stage import BATCH, Bulk, Scene, Way, cores, end, measure_in_turns, run
 STORED = 'pair, {}, state stored'
 NOT_STORED = 'pair, {}, --no-state'
 ADDED = 'what storing adds, {}'
+# The least that storing could cost: two commits of about that size, one for the request and one for the release.
+FRAME_BYTES = 144
+WRITES = f'two bare writes of {FRAME_BYTES} bytes, cold caches'
 # The argument of bench-pair for each.
 WAYS = {'sync calls': 'sync', 'release by last unref': 'unref', 'sync calls, cold caches': 'cold'}
 
@@ -30,13 +33,15 @@ def declare(settings):
                   f'by one client on {settings.best_kind}, which are two commits (one commit, '
                   'if the release wants no answer and the next request follows it). With cold '
                   'caches the client, on the same core, reads 16 MiB of memory before each '
-                  'call. The restart is the time from the start of a service whose predecessor '
+                  'call; the bare writes are those of a process that such a client wakes, and that does '
+                  'nothing else. The restart is the time from the start of a service whose predecessor '
                   'was killed until the client with the locks and the client with the requests '
                   'have recovered everything, including ten grants and ten pairs, and another '
                   'client has made ten pairs.',
                   'us')
     for row in (row.format(how) for how in WAYS for row in (NOT_STORED, STORED, ADDED)):
         table.row(row)
+    table.row(WRITES)
     table.row(restart(settings))
     return table
 
@@ -63,6 +68,12 @@ def pair_way(settings, name, stored, not_stored):
     return Way(rows, ask)
 
 
+def writes_way(settings):
+    def ask():
+        return {WRITES: 2 * run(settings, 'cold-write', FRAME_BYTES, settings.count(2000, 100))['write']}
+    return Way(WRITES, ask)
+
+
 def restart_way(settings):
     def ask():
         with (Scene(settings, settings.best_kind) as scene,
@@ -82,6 +93,6 @@ def measure(settings, table):
     with (cores('one'), Scene(settings, settings.best_kind) as stored,
           Scene(settings, settings.best_kind, arguments=('--no-state',)) as not_stored):
         measure_in_turns(settings, table, 'one',
-                         [pair_way(settings, name, stored, not_stored) for name in WAYS],
+                         [*(pair_way(settings, name, stored, not_stored) for name in WAYS), writes_way(settings)],
                          settings.repetitions)
     measure_in_turns(settings, table, 'free', [restart_way(settings)], settings.few_repetitions)
