@@ -3,9 +3,10 @@
 
 #include "cli/file-lock.h"
 
+#include "cli/language.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <glib/gi18n.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -104,6 +105,6 @@ file_lock_describe(int error)
     case EINVAL:
         return _("its file system does not support flock()");
     default:
-        return g_strerror(error);
+        return language_strerror(error);
     }
 }

@@ -3,7 +3,7 @@
 
 #include "cli/holder-options.h"
 
-#include <glib/gi18n.h>
+#include "cli/language.h"
 
 Option *
 holder_options_table(HolderOptions *into, const Option *own)

@@ -4,11 +4,11 @@
 #include "cli/holder.h"
 
 #include <errno.h>
-#include <glib/gi18n.h>
 #include <math.h>
 #include <signal.h>
 #include <string.h>
 
+#include "cli/language.h"
 #include "cli/lock-output.h"
 #include "cli/signals.h"
 #include "cli/target-bus.h"
@@ -19,6 +19,9 @@
 #define TIMEOUT_MS_MAX ((double)G_MAXUINT32)
 /* How long to wait for the service's last answer before exiting. */
 #define LAST_ANSWER_MS 3000
+/* When the language is set, which takes longer than a lock. What fails before is tried once more,
+ * so that the library's message is in that language. */
+#define LANGUAGE_MS 100
 /* How often to ask whether the other hosts can be reached. */
 #define CONTACT_MS 1000
 
@@ -331,6 +334,8 @@ on_requested(GObject *manager, GAsyncResult *result, gpointer data)
         on_granted(self, g_steal_pointer(&lock));
     else if (error == NULL || g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT))
         end_in_conflict(self);
+    else if (language_set())
+        request(self);
     else if (get_name(self)[0] == '-')
         finish(self, complain_of(error)); /* a reserved name, in every bucket */
     else
@@ -380,6 +385,8 @@ request(Holder *self)
                                     self);
 }
 
+static void start_connecting(Holder *self);
+
 static void
 on_connected(GObject *source, GAsyncResult *result, gpointer data)
 {
@@ -395,6 +402,8 @@ on_connected(GObject *source, GAsyncResult *result, gpointer data)
         if (self->options.connect_timeout >= 0)
             g_bus_get(target_bus(&self->options.target), NULL, on_bus, self);
         request(self);
+    } else if (language_set()) {
+        start_connecting(self);
     } else {
         target_explain(&self->options.target, error);
         if (!self->options.needs_no_bus) {
@@ -405,6 +414,20 @@ on_connected(GObject *source, GAsyncResult *result, gpointer data)
         self->phase = PHASE_HOLD;
         self->events->granted(self);
     }
+}
+
+static gboolean
+on_language_time(gpointer data)
+{
+    language_set();
+    return G_SOURCE_REMOVE;
+}
+
+static void
+start_connecting(Holder *self)
+{
+    g_async_initable_init_async(G_ASYNC_INITABLE(self->agent), G_PRIORITY_DEFAULT,
+                                self->cancellable, on_connected, self);
 }
 
 /* ---- signals */
@@ -447,12 +470,12 @@ holder_main(Holder *self)
     self->locks = g_ptr_array_new_with_free_func(g_object_unref);
     self->began_us = g_get_monotonic_time();
     if (signals_watch(on_signal, self) == 0) {
-        complain(_("cannot watch signals: %s"), g_strerror(errno));
+        complain(_("cannot watch signals: %s"), language_strerror(errno));
         return STATUS_SYSTEM;
     }
     self->agent = web_locks_agent_new(target_bus(&self->options.target), NULL);
-    g_async_initable_init_async(G_ASYNC_INITABLE(self->agent), G_PRIORITY_DEFAULT,
-                                self->cancellable, on_connected, self);
+    g_timeout_add(LANGUAGE_MS, on_language_time, NULL);
+    start_connecting(self);
     g_main_loop_run(self->loop);
     return self->status;
 }

@@ -12,13 +12,13 @@
 
 #include <errno.h>
 #include <glib-unix.h>
-#include <glib/gi18n.h>
 #include <math.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include "cli/file-lock.h"
 #include "cli/holder.h"
+#include "cli/language.h"
 #include "cli/offspring.h"
 #include "cli/run.h"
 #include "cli/signals.h"
@@ -154,7 +154,7 @@ on_started(int fd, GIOCondition condition, gpointer data)
     int error = child_finish_start(&self->run->child);
 
     if (error != 0) {
-        complain("'%s': %s", self->run->plan.command[0], g_strerror(error));
+        complain("'%s': %s", self->run->plan.command[0], language_strerror(error));
         on_command_ended(self, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
     }
     reap(self);
@@ -313,6 +313,15 @@ on_granted(Holder *holder)
 
 /* ---- life */
 
+/* Ends this process without what exit() does and frees, unless something counts on it: leaks and
+ * coverage are reported by exit(). */
+static void
+end_process(int status)
+{
+    if (!WEBLOCKS_ENDS_BY_EXIT)
+        _exit(status);
+}
+
 int
 keeper_main(Run *run)
 {
@@ -329,16 +338,19 @@ keeper_main(Run *run)
         holder_add_name(&self.holder, run->plan.names->pdata[i]);
     g_unix_fd_add(run->keeper.runner_fd, G_IO_IN, on_runner_ended, &self);
     if (run->file != NULL && (self.fd = file_lock_open(run->file)) < 0) {
-        complain("'%s': %s", run->file, g_strerror(errno));
+        complain("'%s': %s", run->file, language_strerror(errno));
         status = STATUS_NO_FILE;
     } else {
         status = holder_main(&self.holder);
     }
     if (!self.is_started && !run->plan.no_fork)
         child_cancel(&run->child);
-    /* Nobody has to wait for the disconnection from the bus. */
-    if (holder_has_released(&self.holder))
+    /* Nobody has to wait for the disconnection from the bus, and this process needs to do nothing
+     * for it. */
+    if (holder_has_released(&self.holder)) {
         leave(&self, status);
+        end_process(status);
+    }
     holder_clear(&self.holder);
     offspring_clear(&self.offspring);
     leave(&self, status);

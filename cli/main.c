@@ -7,13 +7,12 @@
 
 #include <fcntl.h>
 #include <getopt.h>
-#include <glib/gi18n.h>
-#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/language.h"
 #include "cli/module.h"
 #include "cli/signals.h"
 #include "cli/status.h"
@@ -53,6 +52,8 @@ call(const Command *command, int argc, char **argv)
     g_autoptr(GError) error = NULL;
     CommandFunction *function = command->function;
 
+    if (function != command_run)
+        language_set();
     if (function == NULL)
         function = module_find(symbol, &error);
     if (function != NULL)
@@ -118,18 +119,10 @@ hold_standard_streams(void)
 int
 main(int argc, char **argv)
 {
-    /* Those that are used. Each may be a file to open and map, and a mapping for a fork() to copy.
-     */
-    static const int categories[] = {LC_CTYPE, LC_MESSAGES, LC_NUMERIC};
     const Command *command;
     const char *word = argc > 1 ? argv[1] : NULL;
     Status status = STATUS_OK;
 
-    for (guint i = 0; i < G_N_ELEMENTS(categories); i++)
-        setlocale(categories[i], "");
-    bindtextdomain(GETTEXT_PACKAGE, WEBLOCKS_LOCALEDIR);
-    bind_textdomain_codeset(GETTEXT_PACKAGE, "UTF-8");
-    textdomain(GETTEXT_PACKAGE);
     hold_standard_streams();
     signals_ignore_pipe();
     if (word == NULL) {

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include "cli/language.h"
 #include "config.h"
 
 #define FILE_NAME "weblocks-commands.so"
@@ -37,7 +38,9 @@ module_find(const char *symbol, GError **error)
     }
     if (module != NULL)
         found = dlsym(module, symbol);
-    if (found == NULL)
+    if (found == NULL) {
+        language_set();
         g_set_error_literal(error, G_FILE_ERROR, G_FILE_ERROR_FAILED, dlerror());
+    }
     return found;
 }

@@ -4,10 +4,10 @@
 #include "cli/offspring.h"
 
 #include <errno.h>
-#include <glib/gi18n.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include "cli/language.h"
 #include "cli/status.h"
 #include "client-lib/evidence/process-tree.h"
 

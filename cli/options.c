@@ -5,12 +5,12 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <glib/gi18n.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/language.h"
 #include "cli/status.h"
 
 #define HELP_COLUMN 34

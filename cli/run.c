@@ -3,11 +3,11 @@
 
 /* `weblocks run`: runs a command while holding a lock. */
 
-#include <glib/gi18n.h>
 #include <paths.h>
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/language.h"
 #include "cli/module.h"
 #include "cli/run.h"
 #include "cli/signals.h"
@@ -259,7 +259,7 @@ run_as_keeper(Run *run)
     int number = 0, status;
 
     if (!run->plan.no_fork && (number = child_fork(&run->child, &run->plan, &run->keeper)) != 0) {
-        complain("'%s': %s", run->plan.command[0], g_strerror(number));
+        complain("'%s': %s", run->plan.command[0], language_strerror(number));
         status = STATUS_SYSTEM;
     } else {
         what = make_command(run);

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <glib/gi18n.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/child.h"
+#include "cli/language.h"
 #include "cli/offspring.h"
 #include "cli/signals.h"
 #include "cli/status.h"
@@ -111,7 +111,7 @@ become_command(Runner *self)
     if (self->signal != 0)
         return;
     error = child_become(self->plan, self->report, self->pipe_end);
-    complain("'%s': %s", self->plan->command[0], g_strerror(error));
+    complain("'%s': %s", self->plan->command[0], language_strerror(error));
     self->status = error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 }
 
@@ -229,7 +229,7 @@ fork_keeper(const Plan *plan, volatile Report *report)
 static gboolean
 fail(int *out_status)
 {
-    complain(_("cannot start a process: %s"), g_strerror(errno));
+    complain(_("cannot start a process: %s"), language_strerror(errno));
     *out_status = STATUS_SYSTEM;
     return FALSE;
 }

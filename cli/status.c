@@ -4,12 +4,12 @@
 #include "cli/status.h"
 
 #include <errno.h>
-#include <glib/gi18n.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/language.h"
 #include "cli/text.h"
 
 /* How long to wait for a reader of standard error. */
@@ -75,6 +75,7 @@ complain(const char *format, ...)
     g_autofree char *line = NULL;
     va_list arguments;
 
+    language_set();
     va_start(arguments, format);
     message = g_strdup_vprintf(format, arguments);
     va_end(arguments);
@@ -100,7 +101,7 @@ flush_output(Status *status)
 
     clearerr(stdout);
     if (failed && error != EPIPE) {
-        complain(_("cannot write the output: %s"), g_strerror(error));
+        complain(_("cannot write the output: %s"), language_strerror(error));
         if (*status == STATUS_OK)
             *status = STATUS_OUTPUT;
     }

@@ -3,9 +3,9 @@
 
 #include "cli/target-bus.h"
 
-#include <glib/gi18n.h>
 #include <unistd.h>
 
+#include "cli/language.h"
 #include "common/bus-names.h"
 
 const char *

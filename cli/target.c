@@ -3,8 +3,7 @@
 
 #include "cli/target.h"
 
-#include <glib/gi18n.h>
-
+#include "cli/language.h"
 #include "cli/module.h"
 #include "cli/status.h"
 #include "common/bus-names.h"

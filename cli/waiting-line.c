@@ -3,10 +3,10 @@
 
 #include "cli/waiting-line.h"
 
-#include <glib/gi18n.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "cli/language.h"
 #include "cli/lock-output.h"
 #include "cli/status.h"
 #include "cli/terminal.h"
