@@ -13,7 +13,7 @@
 #include "cli/language.h"
 #include "cli/lock-output.h"
 #include "cli/status.h"
-#include "cli/target-bus.h"
+#include "cli/target.h"
 #include "cli/text.h"
 
 typedef struct {

@@ -5,12 +5,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <paths.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/runner.h"
 #include "cli/signals.h"
 #include "cli/status.h"
 
@@ -20,32 +25,50 @@
 /* The variables of the first name have no number, those of the second one end with _2. Without a
  * lock there are none. */
 static void
-set_environment(const Plan *plan, const volatile Report *report)
+set_environment(const volatile Report *report)
 {
-    for (guint i = 0; i < plan->names->len; i++) {
-        g_autofree char *suffix = i > 0 ? g_strdup_printf("_%u", i + 1) : g_strdup("");
-        g_autofree char *name = g_strconcat("WEBLOCKS_NAME", suffix, NULL);
-        g_autofree char *token = g_strconcat("WEBLOCKS_TOKEN", suffix, NULL);
-        g_autofree char *digits = g_strdup_printf("%" G_GUINT64_FORMAT, report->tokens[i]);
+    for (guint i = 0; i < report->n_locks; i++) {
+        char name[32] = "WEBLOCKS_NAME", token[32] = "WEBLOCKS_TOKEN", digits[32];
 
-        if (report->tokens[i] == 0) {
-            g_unsetenv(name);
-            g_unsetenv(token);
+        if (i > 0) {
+            snprintf(name, sizeof name, "WEBLOCKS_NAME_%u", i + 1);
+            snprintf(token, sizeof token, "WEBLOCKS_TOKEN_%u", i + 1);
+        }
+        if (report->locks[i].token == 0) {
+            unsetenv(name);
+            unsetenv(token);
         } else {
-            g_setenv(name, plan->names->pdata[i], TRUE);
-            g_setenv(token, digits, TRUE);
+            snprintf(digits, sizeof digits, "%" PRIu64, report->locks[i].token);
+            setenv(name, report->locks[i].name, 1);
+            setenv(token, digits, 1);
         }
     }
 }
 
-int
-child_become(const Plan *plan, const volatile Report *report, int inherited)
+const char *
+child_get_program(const volatile Report *report)
 {
+    const char *shell = getenv("SHELL");
+
+    if (report->shell_line == NULL)
+        return report->words[0];
+    return shell != NULL && *shell != '\0' ? shell : _PATH_BSHELL;
+}
+
+int
+child_become(const volatile Report *report, int inherited)
+{
+    char *const shell[] = {(char *)child_get_program(report), (char *)"-c",
+                           (char *)report->shell_line, NULL};
+    char *const *words = report->shell_line != NULL ? shell : report->words;
+
     if (inherited >= 0 && fcntl(inherited, F_DUPFD, INHERITED_MIN) < 0)
         return errno;
-    set_environment(plan, report);
+    if (report->ignores_loss)
+        prctl(PR_SET_PDEATHSIG, 0);
+    set_environment(report);
     signals_restore();
-    execvp(plan->command[0], plan->command);
+    execvp(words[0], words);
     return errno;
 }
 
@@ -64,23 +87,22 @@ wait_for_start(int fd)
 
 /* Runs in the child, which has only this thread. */
 static void G_GNUC_NORETURN
-run_child(const Plan *plan, const Keeper *keeper, pid_t parent, int fd)
+run_child(const Keeper *keeper, pid_t parent, int fd)
 {
     int error;
 
-    if (!plan->ignore_loss)
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
     /* The parent may have ended before prctl(). */
     if (getppid() != parent || !wait_for_start(fd))
         _exit(STATUS_LOST);
-    error = child_become(plan, keeper->report, plan->closes ? -1 : keeper->ends[1]);
+    error = child_become(keeper->report, keeper->report->closes ? -1 : keeper->ends[1]);
     while (write(fd, &error, sizeof error) < 0 && errno == EINTR)
         ;
     _exit(STATUS_NOT_EXECUTABLE);
 }
 
 int
-child_fork(Child *child, const Plan *plan, const Keeper *keeper)
+child_fork(Child *child, const Keeper *keeper)
 {
     pid_t parent = getpid();
     int ends[2]; /* of this process, and of the child */
@@ -92,7 +114,7 @@ child_fork(Child *child, const Plan *plan, const Keeper *keeper)
     error = errno;
     if (child->pid == 0) {
         close(ends[0]);
-        run_child(plan, keeper, parent, ends[1]);
+        run_child(keeper, parent, ends[1]);
     }
     close(ends[1]);
     child->fd = ends[0];
@@ -134,6 +156,8 @@ child_finish_start(Child *child)
 void
 child_cancel(Child *child)
 {
+    if (child->pid <= 0)
+        return;
     close(child->fd);
     kill(child->pid, SIGKILL); /* also if it is stopped */
     waitpid(child->pid, NULL, 0);

@@ -7,7 +7,11 @@
 
 #pragma once
 
-#include "cli/runner.h"
+#include <glib.h>
+#include <sys/types.h>
+
+typedef struct Keeper Keeper;
+typedef struct Report Report;
 
 typedef struct {
     pid_t pid; /* 0: there is none */
@@ -16,25 +20,28 @@ typedef struct {
 
 #define CHILD_NONE ((Child){.fd = -1})
 
-/* Replaces this process by the command, or returns the errno of exec(). The command inherits the
- * file descriptors that this process was started with, but none that it has opened since (they are
- * close-on-exec), and the signal dispositions from before signals_take(). It also inherits
- * `inherited`, unless that is -1, under a number that is not among those that scripts use. Names
- * and tokens are in its environment. */
-int child_become(const Plan *plan, const volatile Report *report, int inherited);
+/* The first word of the command. */
+const char *child_get_program(const volatile Report *report);
+
+/* Replaces this process by the command of the report, or returns the errno of exec(). The command
+ * inherits the file descriptors that this process was started with, but none that it has opened
+ * since (they are close-on-exec), and the signal dispositions from before signals_take(). It also
+ * inherits `inherited`, unless that is -1, under a number that is not among those that scripts use.
+ * Names and tokens are in its environment. */
+int child_become(const volatile Report *report, int inherited);
 
 /* Creates the child of the keeper, before this process has other threads. Unless a loss is ignored,
  * it gets SIGTERM when this process ends first. Returns 0 or an errno. */
-int child_fork(Child *child, const Plan *plan, const Keeper *keeper);
+int child_fork(Child *child, const Keeper *keeper);
 
-/* Lets the child become the command, with the tokens in the report. What the terminal sends to the
- * process group from now on, the command gets. When `fd` is readable or closed, it is one. */
+/* Lets the child become the command of the report. What the terminal sends to the process group
+ * from now on, the command gets. When `fd` is readable or closed, it is one. */
 void child_start(Child *child);
 
 /* Returns 0, or the errno of exec(): then the child has ended and was reaped. */
 int child_finish_start(Child *child);
 
-/* Ends a child that has not become the command. */
+/* Ends a child that has not become the command, if there is one. */
 void child_cancel(Child *child);
 
 /* Reaps all children that have ended. Returns TRUE if `pid` is one of them; then *out_status is its

@@ -12,7 +12,7 @@
 #include "cli/commands.h"
 #include "cli/json.h"
 #include "cli/language.h"
-#include "cli/target-bus.h"
+#include "cli/target.h"
 #include "cli/text.h"
 #include "common/bus-names.h"
 

@@ -4,6 +4,7 @@
 #include "cli/holder.h"
 
 #include <errno.h>
+#include <glib-unix.h>
 #include <math.h>
 #include <signal.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "cli/language.h"
 #include "cli/lock-output.h"
 #include "cli/signals.h"
-#include "cli/target-bus.h"
+#include "cli/target.h"
 #include "common/bus-names.h"
 
 /* The protocol has 32 bits for a time-out in milliseconds, and 0 means no time-out. A longer time
@@ -19,8 +20,8 @@
 #define TIMEOUT_MS_MAX ((double)G_MAXUINT32)
 /* How long to wait for the service's last answer before exiting. */
 #define LAST_ANSWER_MS 3000
-/* When the language is set, which takes longer than a lock. What fails before is tried once more,
- * so that the library's message is in that language. */
+/* When the language is set, which takes longer than a lock. What is refused before, and would be
+ * again, is tried once more, so that the library's message is in that language. */
 #define LANGUAGE_MS 100
 /* How often to ask whether the other hosts can be reached. */
 #define CONTACT_MS 1000
@@ -334,7 +335,8 @@ on_requested(GObject *manager, GAsyncResult *result, gpointer data)
         on_granted(self, g_steal_pointer(&lock));
     else if (error == NULL || g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT))
         end_in_conflict(self);
-    else if (language_set())
+    else if (!g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE) &&
+             language_set())
         request(self);
     else if (get_name(self)[0] == '-')
         finish(self, complain_of(error)); /* a reserved name, in every bucket */
@@ -433,10 +435,8 @@ start_connecting(Holder *self)
 /* ---- signals */
 
 static void
-on_signal(int number, gboolean from_terminal, gpointer data)
+take_signal(Holder *self, int number, gboolean from_terminal)
 {
-    Holder *self = data;
-
     if (self->phase == PHASE_HOLD)
         self->events->signalled(self, number, from_terminal);
     else if (number == SIGCHLD)
@@ -445,6 +445,17 @@ on_signal(int number, gboolean from_terminal, gpointer data)
         end_wait(self, STATUS_SIGNALLED + number);
     else
         g_main_loop_quit(self->loop);
+}
+
+static gboolean
+on_signal(int fd, GIOCondition condition, gpointer data)
+{
+    gboolean from_terminal;
+    int number;
+
+    while (signals_read(fd, &number, &from_terminal))
+        take_signal(data, number, from_terminal);
+    return G_SOURCE_CONTINUE;
 }
 
 void
@@ -464,15 +475,19 @@ holder_clear(Holder *self)
 int
 holder_main(Holder *self)
 {
+    int signals_fd;
+
     complain_in_thread();
     self->loop = g_main_loop_new(NULL, FALSE);
     self->cancellable = g_cancellable_new();
     self->locks = g_ptr_array_new_with_free_func(g_object_unref);
     self->began_us = g_get_monotonic_time();
-    if (signals_watch(on_signal, self) == 0) {
+    signals_fd = signals_open();
+    if (signals_fd < 0) {
         complain(_("cannot watch signals: %s"), language_strerror(errno));
         return STATUS_SYSTEM;
     }
+    g_unix_fd_add(signals_fd, G_IO_IN, on_signal, self);
     self->agent = web_locks_agent_new(target_bus(&self->options.target), NULL);
     g_timeout_add(LANGUAGE_MS, on_language_time, NULL);
     start_connecting(self);

@@ -27,25 +27,23 @@
 typedef struct {
     Holder holder;
     Run *run;
+    Keeper *keeper;
     int fd;              /* of the file; -1: none */
     WaitingLine *line;   /* while waiting for the file */
     gboolean is_started; /* the command */
     gboolean has_ended;  /* the command */
     int status;          /* of the command */
-    gboolean has_left;   /* the runner was told the exit status, and exits */
     Offspring offspring;
 } Kept;
 
 /* ---- the end of the command */
 
-/* Lets the runner exit, once. */
+/* Lets the runner exit. */
 static void
 leave(Kept *self, int status)
 {
-    if (self->has_left)
-        return;
-    self->has_left = TRUE;
-    keeper_leave(&self->run->keeper, status);
+    complain_flush();
+    keeper_leave(self->keeper, status);
 }
 
 /* Processes that the command has left still have the pipe. As with flock(1), the lock stays held,
@@ -53,11 +51,12 @@ leave(Kept *self, int status)
 static void
 stay_alone(Kept *self)
 {
-    if (self->has_left)
+    g_autofree char *label = run_make_label(self->keeper->report);
+
+    if (self->keeper->report->state == KEEPER_LEAVES)
         return;
     if (self->holder.options.verbose)
-        complain(_("'%s' stays locked for processes that the command has left"),
-                 self->run->plan.label);
+        complain(_("'%s' stays locked for processes that the command has left"), label);
     leave(self, self->status);
 }
 
@@ -69,10 +68,10 @@ check_end(gpointer data)
 
     if (self->holder.phase != PHASE_HOLD || !self->has_ended)
         return;
-    if (self->holder.lost && !self->run->plan.ignore_loss) {
+    if (self->holder.lost && !self->holder.options.ignore_loss) {
         if (offspring_has_ended(&self->offspring))
             holder_end(&self->holder, self->status);
-    } else if (keeper_is_pipe_closed(&self->run->keeper)) {
+    } else if (keeper_is_pipe_closed(self->keeper)) {
         if (self->fd >= 0)
             close(self->fd);
         holder_end(&self->holder, self->status);
@@ -102,9 +101,9 @@ reap(Kept *self)
     int status;
 
     /* If it could not become the command, on_started() is called next. */
-    if (!self->is_started || self->run->child.fd >= 0)
+    if (!self->is_started || self->keeper->child.fd >= 0)
         return;
-    if (child_reap(self->run->child.pid, &status))
+    if (child_reap(self->keeper->child.pid, &status))
         on_command_ended(self, status);
     else
         check_end(self);
@@ -128,7 +127,7 @@ on_lost(Holder *holder, const char *text)
     if (!self->is_started) {
         complain("%s", text);
         give_up(self, STATUS_LOST);
-    } else if (self->run->plan.ignore_loss) {
+    } else if (self->holder.options.ignore_loss) {
         complain(_("%s; the command continues without it"), text);
     } else {
         offspring_end(&self->offspring);
@@ -143,18 +142,18 @@ on_lost(Holder *holder, const char *text)
 static void
 watch_pipe(Kept *self)
 {
-    close(self->run->keeper.ends[1]);
-    g_unix_fd_add(self->run->keeper.ends[0], G_IO_HUP, on_pipe_closed, self);
+    close(self->keeper->ends[1]);
+    g_unix_fd_add(self->keeper->ends[0], G_IO_HUP, on_pipe_closed, self);
 }
 
 static gboolean
 on_started(int fd, GIOCondition condition, gpointer data)
 {
     Kept *self = data;
-    int error = child_finish_start(&self->run->child);
+    int error = child_finish_start(&self->keeper->child);
 
     if (error != 0) {
-        complain("'%s': %s", self->run->plan.command[0], language_strerror(error));
+        complain("'%s': %s", child_get_program(self->keeper->report), language_strerror(error));
         on_command_ended(self, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
     }
     reap(self);
@@ -164,10 +163,12 @@ on_started(int fd, GIOCondition condition, gpointer data)
 static void
 report_tokens(Kept *self)
 {
-    for (guint i = 0; i < self->run->plan.names->len; i++) {
-        WebLocksLock *lock = holder_get_lock(&self->holder, self->run->plan.names->pdata[i]);
+    volatile Report *report = self->keeper->report;
 
-        self->run->keeper.report->tokens[i] = lock != NULL ? web_locks_lock_get_token(lock) : 0;
+    for (guint i = 0; i < report->n_locks; i++) {
+        WebLocksLock *lock = holder_get_lock(&self->holder, report->locks[i].name);
+
+        report->locks[i].token = lock != NULL ? web_locks_lock_get_token(lock) : 0;
     }
 }
 
@@ -178,21 +179,21 @@ static void
 start_command(Kept *self)
 {
     if (self->holder.options.verbose)
-        complain(_("running '%s'"), self->run->plan.command[0]);
+        complain(_("running '%s'"), child_get_program(self->keeper->report));
     complain_flush();
     report_tokens(self);
-    if (self->run->plan.no_fork) {
+    if (self->run->no_fork) {
         self->is_started = TRUE;
-        keeper_report_start(&self->run->keeper, 0);
+        keeper_report_start(self->keeper, 0);
         watch_pipe(self);
         return;
     }
-    keeper_report_start(&self->run->keeper, self->run->child.pid);
+    keeper_report_start(self->keeper, self->keeper->child.pid);
     if (signals_pending() || !holder_is_intact(&self->holder))
         return;
     self->is_started = TRUE;
-    child_start(&self->run->child);
-    g_unix_fd_add(self->run->child.fd, G_IO_IN | G_IO_HUP, on_started, self);
+    child_start(&self->keeper->child);
+    g_unix_fd_add(self->keeper->child.fd, G_IO_IN | G_IO_HUP, on_started, self);
     watch_pipe(self);
 }
 
@@ -205,12 +206,12 @@ on_runner_ended(int fd, GIOCondition condition, gpointer data)
         give_up(self, STATUS_LOST);
     } else if (!self->is_started) {
         holder_end(&self->holder, STATUS_LOST);
-    } else if (self->run->plan.no_fork) {
+    } else if (self->run->no_fork) {
         self->offspring.root = 0; /* none: another process may get the pid */
         on_command_ended(self, STATUS_OK);
-    } else if (!self->run->plan.ignore_loss && !self->has_ended) {
-        kill(self->run->child.pid, SIGTERM);
-        kill(self->run->child.pid, SIGCONT);
+    } else if (!self->holder.options.ignore_loss && !self->has_ended) {
+        kill(self->keeper->child.pid, SIGTERM);
+        kill(self->keeper->child.pid, SIGCONT);
     }
     return G_SOURCE_REMOVE;
 }
@@ -229,7 +230,7 @@ on_signal(Holder *holder, int number, gboolean from_terminal)
     } else if (!from_terminal || number == SIGHUP) {
         /* A signal from the terminal went to the whole process group, so the command has received
          * it already; forwarding it would deliver it twice. */
-        kill(self->run->child.pid, number);
+        kill(self->keeper->child.pid, number);
     }
 }
 
@@ -326,25 +327,27 @@ int
 keeper_main(Run *run)
 {
     static const HolderEvents events = {on_granted, on_lost, on_signal};
-    const pid_t root = run->plan.no_fork ? run->keeper.runner : getpid();
+    Keeper *keeper = run->keeper;
+    const pid_t root = run->no_fork ? keeper->runner : getpid();
     g_autoptr(GPtrArray) names = g_ptr_array_new();
     Kept self = {.holder = {.options = run->options, .events = &events, .names = names},
                  .run = run,
+                 .keeper = keeper,
                  .fd = -1,
-                 .offspring = {root, run->plan.grace, check_end, &self, 0}};
+                 .offspring = {root, keeper->report->grace, check_end, &self, 0}};
     int status;
 
-    for (guint i = 0; i < run->plan.names->len; i++)
-        holder_add_name(&self.holder, run->plan.names->pdata[i]);
-    g_unix_fd_add(run->keeper.runner_fd, G_IO_IN, on_runner_ended, &self);
+    for (guint i = 0; i < keeper->report->n_locks; i++)
+        holder_add_name(&self.holder, keeper->report->locks[i].name);
+    g_unix_fd_add(keeper->runner_fd, G_IO_IN, on_runner_ended, &self);
     if (run->file != NULL && (self.fd = file_lock_open(run->file)) < 0) {
         complain("'%s': %s", run->file, language_strerror(errno));
         status = STATUS_NO_FILE;
     } else {
         status = holder_main(&self.holder);
     }
-    if (!self.is_started && !run->plan.no_fork)
-        child_cancel(&run->child);
+    if (!self.is_started)
+        child_cancel(&keeper->child);
     /* Nobody has to wait for the disconnection from the bus, and this process needs to do nothing
      * for it. */
     if (holder_has_released(&self.holder)) {

@@ -9,7 +9,7 @@
 
 #include "cli/language.h"
 #include "cli/lock-output.h"
-#include "cli/target-bus.h"
+#include "cli/target.h"
 #include "client-lib/evidence/evidence.h"
 
 /* The strings are those of the command line. */

@@ -4,43 +4,53 @@
 #include "cli/module.h"
 
 #include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "cli/language.h"
 #include "config.h"
 
 #define FILE_NAME "weblocks-commands.so"
 
-/* Returns an owned path: beside the program, as in the build directory, or where it is installed.
- */
-static char *
-find_file(void)
+/* Beside the program, as in the build directory, or where it is installed. */
+static void *
+load(void)
 {
-    g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
-    g_autofree char *folder = program != NULL ? g_path_get_dirname(program) : NULL;
-    g_autofree char *path = folder != NULL ? g_build_filename(folder, FILE_NAME, NULL) : NULL;
+    char path[PATH_MAX + sizeof FILE_NAME];
+    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX);
+    char *end = length > 0 ? memrchr(path, '/', (size_t)length) : NULL;
 
-    if (path != NULL && access(path, R_OK) == 0)
-        return g_steal_pointer(&path);
-    return g_build_filename(WEBLOCKS_MODULEDIR, FILE_NAME, NULL);
+    if (end != NULL) {
+        strcpy(end + 1, FILE_NAME);
+        if (access(path, R_OK) == 0)
+            return dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    }
+    return dlopen(WEBLOCKS_MODULEDIR "/" FILE_NAME, RTLD_LAZY | RTLD_LOCAL);
 }
 
-gpointer
-module_find(const char *symbol, GError **error)
+/* A process may run for longer than the module is installed. */
+static void *
+load_same_version(void)
 {
-    static gpointer module;
-    gpointer found = NULL;
+    void *module = load();
+    const char *version = module != NULL ? dlsym(module, "module_version") : NULL;
 
-    if (module == NULL) {
-        g_autofree char *path = find_file();
+    if (version == NULL)
+        fprintf(stderr, "weblocks: %s\n", dlerror());
+    else if (strcmp(version, WEBLOCKS_VERSION) != 0)
+        fprintf(stderr, "weblocks: %s is of version %s\n", FILE_NAME, version);
+    else
+        return module;
+    return NULL;
+}
 
-        module = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-    }
-    if (module != NULL)
-        found = dlsym(module, symbol);
-    if (found == NULL) {
-        language_set();
-        g_set_error_literal(error, G_FILE_ERROR, G_FILE_ERROR_FAILED, dlerror());
-    }
-    return found;
+void *
+module_find(const char *symbol)
+{
+    static void *module;
+
+    if (module == NULL)
+        module = load_same_version();
+    return module != NULL ? dlsym(module, symbol) : NULL;
 }

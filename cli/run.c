@@ -3,19 +3,28 @@
 
 /* `weblocks run`: runs a command while holding a lock. */
 
-#include <paths.h>
 #include <string.h>
 
 #include "cli/commands.h"
 #include "cli/language.h"
-#include "cli/module.h"
 #include "cli/run.h"
-#include "cli/signals.h"
 #include "common/program-name.h"
 
 /* The service's limit for `why`, and for the command with its process id. */
 #define WHY_BYTES_MAX  256
 #define NAME_BYTES_MAX (WHY_BYTES_MAX - 24)
+
+typedef struct {
+    Run run;
+    GPtrArray *names;   /* of the locks */
+    char *const *words; /* the command, unless there is a line for the shell */
+    const char *shell_line;
+    gboolean closes; /* the command doesn't inherit the pipe */
+    double grace;    /* between SIGTERM and SIGKILL, in seconds */
+} CommandLine;
+
+/* In the keeper, if the program has split the process; otherwise NULL. */
+static Keeper *split_keeper;
 
 /* ---- what others see of it */
 
@@ -50,27 +59,29 @@ shorten(const char *bytes, gsize max)
 /* Returns an owned text, by default the beginning of the command line. If a file is locked too, the
  * text begins with it: the lock is also held while the file is waited for. */
 static char *
-make_why(Run *run)
+make_why(const CommandLine *line)
 {
-    const char *why = run->options.why;
-    g_autofree char *line =
-        run->shell_line != NULL ? g_strdup(run->shell_line) : g_strjoinv(" ", run->plan.command);
+    const char *why = line->run.options.why, *file = line->run.file;
+    g_autofree char *text = line->shell_line != NULL ? g_strdup(line->shell_line)
+                                                     : g_strjoinv(" ", (char **)line->words);
     g_autofree char *with_file = NULL;
 
-    if (why != NULL && (run->file == NULL || *why == '\0'))
+    if (why != NULL && (file == NULL || *why == '\0'))
         return g_strdup(why);
-    if (run->file != NULL)
-        with_file = g_strdup_printf("also locks %s: %s", run->file, why != NULL ? why : line);
-    return shorten(with_file != NULL ? with_file : line, WHY_BYTES_MAX);
+    if (file != NULL)
+        with_file = g_strdup_printf("also locks %s: %s", file, why != NULL ? why : text);
+    return shorten(with_file != NULL ? with_file : text, WHY_BYTES_MAX);
 }
 
 /* Returns an owned name for users: of a line for the shell, that of its first command. */
 static char *
-make_name(const Run *run)
+make_name(const CommandLine *line)
 {
-    g_autofree char *first = run->shell_line != NULL
-                                 ? g_strndup(run->shell_line, strcspn(run->shell_line, ";&|<>()\n"))
-                                 : NULL;
+    const char *const program[] = {child_get_program(line->run.keeper->report), NULL};
+    g_autofree char *first =
+        line->shell_line != NULL
+            ? g_strndup(line->shell_line, strcspn(line->shell_line, ";&|<>()\n"))
+            : NULL;
     g_auto(GStrv) words = NULL;
     char *name = NULL;
 
@@ -78,19 +89,43 @@ make_name(const Run *run)
         name = program_name_of_words((const char *const *)words +
                                      (g_str_equal(words[0], "exec") ? 1 : 0));
     if (name == NULL)
-        name = program_name_of_words((const char *const *)run->plan.command);
-    return name != NULL ? name : g_strdup(run->plan.command[0]);
+        name = program_name_of_words(line->shell_line != NULL ? program
+                                                              : (const char *const *)line->words);
+    return name != NULL ? name : g_strdup(program[0]);
 }
 
 /* Returns what the lock is for, owned by the caller: "rsync (pid 123)". */
 static char *
-make_command(const Run *run)
+make_command(const CommandLine *line)
 {
-    g_autofree char *name = make_name(run), *text = shorten(name, NAME_BYTES_MAX);
+    const Keeper *keeper = line->run.keeper;
+    g_autofree char *name = make_name(line), *text = shorten(name, NAME_BYTES_MAX);
 
     return g_strdup_printf("%s (pid %d)", text,
-                           run->plan.no_fork ? run->keeper.runner : run->child.pid);
+                           line->run.no_fork ? keeper->runner : keeper->child.pid);
 }
+
+char *
+run_make_label(const volatile Report *report)
+{
+    GString *label = g_string_new(NULL);
+
+    for (guint i = 0; i < report->n_locks; i++)
+        g_string_append_printf(label, "%s%s", i > 0 ? "', '" : "", report->locks[i].name);
+    return g_string_free(label, FALSE);
+}
+
+void
+complain_of_number(const char *program, int number)
+{
+    if (program != NULL)
+        complain("'%s': %s", program, language_strerror(number));
+    else
+        complain(_("cannot start a process: %s"), language_strerror(number));
+    complain_flush();
+}
+
+/* ---- the command line */
 
 /* Parses one of two words. `into` is set if it is `word`, and not if it is `other`. */
 static gboolean
@@ -127,30 +162,30 @@ option_bytes(const char *value, gpointer into, GError **error)
 /* Parses the option --command behind the lock's name, in all forms that it has before the name, but
  * not abbreviated. Returns how many arguments it takes, or -1 if LINE is missing. */
 static int
-take_shell_line(Run *run, char *const *argv)
+take_shell_line(CommandLine *line, char *const *argv)
 {
     const char *option = argv[0];
 
     if (g_str_has_prefix(option, "--command="))
-        run->shell_line = strchr(option, '=') + 1;
+        line->shell_line = strchr(option, '=') + 1;
     else if (g_str_has_prefix(option, "-c") && option[2] != '\0')
-        run->shell_line = option + 2;
+        line->shell_line = option + 2;
     else if (strcmp(option, "-c") != 0 && strcmp(option, "--command") != 0)
         return 0;
     else if (argv[1] == NULL)
         return -1;
     else
-        run->shell_line = argv[1];
-    return run->shell_line == argv[1] ? 2 : 1;
+        line->shell_line = argv[1];
+    return line->shell_line == argv[1] ? 2 : 1;
 }
 
 static gboolean
-add_name(Run *run, const char *name, gboolean first, GError **error)
+add_name(CommandLine *line, const char *name, gboolean first, GError **error)
 {
     if (!option_text(name, &name, error))
         return FALSE;
-    if (!g_ptr_array_find_with_equal_func(run->plan.names, name, g_str_equal, NULL))
-        g_ptr_array_insert(run->plan.names, first ? 0 : -1, (char *)name);
+    if (!g_ptr_array_find_with_equal_func(line->names, name, g_str_equal, NULL))
+        g_ptr_array_insert(line->names, first ? 0 : -1, (char *)name);
     return TRUE;
 }
 
@@ -163,7 +198,7 @@ option_and(const char *value, gpointer into, GError **error)
 /* Parses the options --and behind the name. No name can be taken for one, since names don't begin
  * with a dash. Returns how many arguments they are, or -1 and an error. */
 static int
-take_names(Run *run, char *const *argv, GError **error)
+take_names(CommandLine *line, char *const *argv, GError **error)
 {
     int n = 0;
 
@@ -177,7 +212,7 @@ take_names(Run *run, char *const *argv, GError **error)
         else if ((name = argv[++n]) == NULL)
             g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                         _("option '%s' requires an argument"), "--and");
-        if (name == NULL || !add_name(run, name, FALSE, error))
+        if (name == NULL || !add_name(line, name, FALSE, error))
             return -1;
     }
     return n;
@@ -186,140 +221,127 @@ take_names(Run *run, char *const *argv, GError **error)
 /* Parses the names at the beginning of what follows the options. Returns how many arguments they
  * are, or -1 after reporting an error. */
 static int
-parse_names(Run *run, const Command *command, int argc, char **argv)
+parse_names(CommandLine *line, const Command *command, int argc, char **argv)
 {
     g_autoptr(GError) error = NULL;
     int n = -1;
 
     if (argc < 1)
         options_complain(command, _("missing lock name"));
-    else if (!add_name(run, argv[0], TRUE, &error) || (n = take_names(run, argv + 1, &error)) < 0)
+    else if (!add_name(line, argv[0], TRUE, &error) || (n = take_names(line, argv + 1, &error)) < 0)
         options_complain(command, "%s", error->message);
     return n < 0 ? n : n + 1;
 }
 
 /* Parses what follows the options: NAME [--and NAME]... [--] COMMAND..., or -c LINE in place of the
- * command, as in flock(1). For a shell line the command is in `shell`, which has room for it.
- * Returns FALSE after reporting an error. */
+ * command, as in flock(1). Returns FALSE after reporting an error. */
 static gboolean
-parse_arguments(Run *run, const Command *command, int argc, char **argv, char **shell)
+parse_arguments(CommandLine *line, const Command *command, int argc, char **argv)
 {
-    const char *program = g_getenv("SHELL");
-    const int n_names = parse_names(run, command, argc, argv);
+    const int n_names = parse_names(line, command, argc, argv);
     int n_taken = 0;
 
     if (n_names < 0)
         return FALSE;
     argv += n_names;
     if (argv[0] != NULL)
-        n_taken = strcmp(argv[0], "--") == 0 ? 1 : take_shell_line(run, argv);
+        n_taken = strcmp(argv[0], "--") == 0 ? 1 : take_shell_line(line, argv);
     if (n_taken < 0) {
         options_complain(command, _("option '%s' requires an argument"), argv[0]);
         return FALSE;
     }
-    run->plan.command = argv + n_taken;
-    if (run->shell_line != NULL && *run->plan.command != NULL) {
-        options_complain(command, _("unexpected argument '%s'"), *run->plan.command);
+    line->words = argv + n_taken;
+    if (line->shell_line != NULL && *line->words != NULL) {
+        options_complain(command, _("unexpected argument '%s'"), *line->words);
         return FALSE;
     }
-    if (run->shell_line != NULL) {
-        shell[0] = (char *)(program != NULL && *program != '\0' ? program : _PATH_BSHELL);
-        shell[1] = (char *)"-c";
-        shell[2] = (char *)run->shell_line;
-        run->plan.command = shell;
-    }
-    if (*run->plan.command == NULL) {
+    if (line->shell_line == NULL && *line->words == NULL) {
         options_complain(command, _("missing command"));
         return FALSE;
     }
     return TRUE;
 }
 
-/* Returns an owned text for a message that has "'%s'". */
-static char *
-make_label(GPtrArray *names)
-{
-    GString *label = g_string_new(names->pdata[0]);
-
-    for (guint i = 1; i < names->len; i++)
-        g_string_append_printf(label, "', '%s", (const char *)names->pdata[i]);
-    return g_string_free(label, FALSE);
-}
-
 /* ---- the keeper */
 
-/* The module, with all that it needs, is loaded last: what is copied by a fork() before is little.
- * Returns the exit status. */
+void
+run_begin(Keeper *keeper)
+{
+    split_keeper = keeper;
+}
+
+/* Writes what the other processes have to know. */
+static void
+fill_report(const CommandLine *line)
+{
+    volatile Report *report = line->run.keeper->report;
+
+    report->closes = line->closes;
+    report->ignores_loss = line->run.options.ignore_loss;
+    report->grace = line->grace;
+    report->words = line->words;
+    report->shell_line = line->shell_line;
+    for (guint i = 0; i < line->names->len; i++)
+        report->locks[i].name = line->names->pdata[i];
+    report->n_locks = line->names->len;
+}
+
+/* Returns the exit status. */
 static int
-run_as_keeper(Run *run)
+run_as_keeper(CommandLine *line)
 {
     g_autofree char *what = NULL;
-    g_autoptr(GError) error = NULL;
-    int (*function)(Run *);
-    int number = 0, status;
 
-    if (!run->plan.no_fork && (number = child_fork(&run->child, &run->plan, &run->keeper)) != 0) {
-        complain("'%s': %s", run->plan.command[0], language_strerror(number));
-        status = STATUS_SYSTEM;
-    } else {
-        what = make_command(run);
-        run->options.command = what;
-        function = module_find("keeper_main", &error);
-        if (function != NULL)
-            return function(run);
-        complain("%s", error->message);
-        status = STATUS_SOFTWARE;
-        if (!run->plan.no_fork)
-            child_cancel(&run->child);
-    }
-    keeper_leave(&run->keeper, status);
-    return status;
+    fill_report(line);
+    what = make_command(line);
+    line->run.options.command = what;
+    return keeper_main(&line->run);
 }
 
 int
 command_run(const Command *command, int argc, char **argv)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new();
-    Run run = {.options = HOLDER_OPTIONS_DEFAULT,
-               .plan = {.grace = 5, .names = names},
-               .child = CHILD_NONE};
-    HolderOptions *options = &run.options;
+    CommandLine line = {.run = {.options = HOLDER_OPTIONS_DEFAULT, .keeper = split_keeper},
+                        .names = names,
+                        .grace = 5};
+    HolderOptions *options = &line.run.options;
     const Option own[] = {
-        {"and", 0, "NAME", N_("Also hold the lock of this name"), option_and, &run},
+        {"and", 0, "NAME", N_("Also hold the lock of this name"), option_and, &line},
         {"command", 'c', "LINE", N_("Run this line of the shell $SHELL"), option_bytes,
-         &run.shell_line},
+         &line.shell_line},
         {"close", 'o', NULL, N_("Processes that the command leaves don't hold the lock"),
-         option_set, &run.plan.closes},
+         option_set, &line.closes},
         {"no-fork", 'F', NULL, N_("Replace this process by the command"), option_set,
-         &run.plan.no_fork},
+         &line.run.no_fork},
         {"also-flock", 0, "FILE", N_("Also lock this file, as flock(1) does"), option_bytes,
-         &run.file},
+         &line.run.file},
         {"on-loss", 0, "kill|ignore",
          N_("What happens to the command if the lock is lost (default: kill)"), option_on_loss,
-         &run.plan.ignore_loss},
+         &options->ignore_loss},
         {"no-bus", 0, "fail|run",
          N_("What happens if there is no bus (default: fail); run: the command, without the lock"),
          option_no_bus, &options->needs_no_bus},
         {"grace", 0, "TIME", N_("Time between SIGTERM and SIGKILL after a loss (default: 5)"),
-         option_time, &run.plan.grace},
+         option_time, &line.grace},
         {NULL}};
     g_autofree Option *table = holder_options_table(options, own);
-    g_autofree char *why = NULL, *label = NULL;
-    char *shell[4] = {NULL};
+    g_autofree char *why = NULL;
+    Keeper keeper;
     int status;
 
     if (!options_parse(command, table, &argc, &argv, &status))
         return status;
-    if (!parse_arguments(&run, command, argc, argv, shell) ||
-        !holder_options_check(options, command))
+    if (!parse_arguments(&line, command, argc, argv) || !holder_options_check(options, command))
         return STATUS_USAGE;
-    if (run.plan.closes && run.plan.no_fork)
+    if (line.closes && line.run.no_fork)
         return options_complain(command, _("--close cannot be combined with --no-fork"));
-    options->ignore_loss = run.plan.ignore_loss;
-    label = make_label(run.plan.names);
-    run.plan.label = label;
-    why = make_why(&run);
+    why = make_why(&line);
     options->why = why;
-    signals_take();
-    return runner_split(&run.plan, &run.keeper, &status) ? run_as_keeper(&run) : status;
+    if (split_keeper == NULL) {
+        if (!runner_split(line.run.no_fork, (int)names->len, &keeper, &status))
+            return status;
+        line.run.keeper = &keeper;
+    }
+    return run_as_keeper(&line);
 }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -13,106 +14,44 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/child.h"
-#include "cli/language.h"
-#include "cli/offspring.h"
+#include "cli/module.h"
 #include "cli/signals.h"
 #include "cli/status.h"
 
 typedef struct {
-    const Plan *plan;
     volatile Report *report;
     pid_t keeper;
     int wake_fd;
     int pipe_end; /* that the command inherits if it replaces this process */
     int signal;   /* the last one; 0: none */
-    int status;   /* what this process returns */
-
-    /* When the keeper has ended before its time: */
-    pid_t command;
-    gboolean command_has_ended;
-    Offspring offspring;
-    GMainLoop *loop;
 } Runner;
 
-/* ---- the end of the keeper before its time, by which the lock is lost */
-
-static void
-check_end(gpointer data)
-{
-    Runner *self = data;
-
-    if (!self->command_has_ended ||
-        (!self->plan->ignore_loss && !offspring_has_ended(&self->offspring)))
-        return;
-    if (!self->plan->ignore_loss)
-        self->status = STATUS_LOST;
-    g_main_loop_quit(self->loop);
-}
-
-static void
-on_signal(int number, gboolean from_terminal, gpointer data)
-{
-    Runner *self = data;
-
-    if (number != SIGCHLD && (!from_terminal || number == SIGHUP))
-        kill(self->command, number);
-    else if (number == SIGCHLD && child_reap(self->command, &self->status))
-        self->command_has_ended = TRUE;
-    check_end(self);
-}
-
-static void
-complain_of_keeper(const Runner *self)
-{
-    g_autofree char *text = g_strdup_printf(
-        _("the lock '%s' was lost: the process that kept it has ended"), self->plan->label);
-
-    if (self->command_has_ended)
-        complain("%s", text);
-    else if (self->plan->ignore_loss)
-        complain(_("%s; the command continues without it"), text);
-    else
-        complain(_("%s; terminating the command"), text);
-}
-
-/* The command, which was a child of the keeper, is one of this process now, unless it has ended. */
-static void
-replace_keeper(Runner *self)
-{
-    siginfo_t info;
-
-    self->command = self->report->command;
-    self->command_has_ended =
-        waitid(P_PID, (id_t)self->command, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
-    self->status = STATUS_LOST;
-    self->offspring = (Offspring){getpid(), self->plan->grace, check_end, self, 0};
-    self->loop = g_main_loop_new(NULL, FALSE);
-    complain_in_thread();
-    signals_watch(on_signal, self);
-    if (!self->plan->ignore_loss)
-        offspring_end(&self->offspring);
-    complain_of_keeper(self);
-    kill(getpid(), SIGCHLD);
-    g_main_loop_run(self->loop);
-    offspring_clear(&self->offspring);
-    g_main_loop_unref(self->loop);
-}
-
-/* ---- reports of the keeper, and signals */
+/* ---- the runner */
 
 /* With --no-fork. The keeper releases the lock when this process has ended. */
-static void
-become_command(Runner *self)
+static int
+become_command(const Runner *self)
 {
+    void (*complain_of)(const char *, int);
     int error;
 
-    self->status = STATUS_SIGNALLED + self->signal;
     if (self->signal != 0)
-        return;
-    error = child_become(self->plan, self->report, self->pipe_end);
-    complain("'%s': %s", self->plan->command[0], language_strerror(error));
-    self->status = error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
+        return STATUS_SIGNALLED + self->signal;
+    error = child_become(self->report, self->pipe_end);
+    complain_of = module_find("complain_of_number");
+    if (complain_of != NULL)
+        complain_of(child_get_program(self->report), error);
+    return error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
+}
+
+/* When the keeper has ended before its time. Without the module, the command has got SIGTERM by the
+ * end of its parent. */
+static int
+succeed_keeper(const Runner *self)
+{
+    int (*function)(const volatile Report *) = module_find("successor_main");
+
+    return function != NULL ? function(self->report) : STATUS_LOST;
 }
 
 /* One from the terminal went to the whole process group, so the keeper or the command has got it,
@@ -132,28 +71,24 @@ forward_signals(Runner *self, int fd)
     }
 }
 
-/* Returns the exit status. While nothing unusual happens, this process needs no main loop, which
- * would make the start of a command slower. */
+/* Returns the exit status. */
 static int
 run(Runner *self)
 {
-    GPollFD polls[] = {{(int)syscall(SYS_pidfd_open, self->keeper, 0), G_IO_IN, 0},
-                       {self->wake_fd, G_IO_IN, 0},
-                       {signals_open(), G_IO_IN, 0}};
+    struct pollfd polls[] = {{(int)syscall(SYS_pidfd_open, self->keeper, 0), POLLIN, 0},
+                             {self->wake_fd, POLLIN, 0},
+                             {signals_open(), POLLIN, 0}};
 
     /* Without a pidfd the keeper has ended. */
     while (polls[0].fd >= 0 && polls[0].revents == 0 && polls[1].revents == 0) {
-        g_poll(polls, G_N_ELEMENTS(polls), -1);
+        poll(polls, G_N_ELEMENTS(polls), -1);
         if (polls[2].revents != 0)
             forward_signals(self, polls[2].fd);
     }
     close(polls[2].fd);
-    self->status = self->report->status;
-    if (self->report->state == KEEPER_CALLS)
-        become_command(self);
-    else if (self->report->state == KEEPER_RUNS)
-        replace_keeper(self);
-    return self->status;
+    if (self->report->state == KEEPER_LEAVES)
+        return self->report->status;
+    return self->report->state == KEEPER_CALLS ? become_command(self) : succeed_keeper(self);
 }
 
 /* ---- the keeper's side */
@@ -179,12 +114,16 @@ keeper_report_start(const Keeper *self, pid_t pid)
 }
 
 void
-keeper_leave(const Keeper *self, int status)
+keeper_leave(Keeper *self, int status)
 {
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     G_GNUC_UNUSED int unused;
+    int null;
 
-    complain_flush();
+    if (self->report->state == KEEPER_LEAVES)
+        return;
+    if (self->report->command == 0)
+        child_cancel(&self->child);
+    null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         dup2(null, fd);
     close(null);
@@ -197,9 +136,9 @@ keeper_leave(const Keeper *self, int status)
 gboolean
 keeper_is_pipe_closed(const Keeper *self)
 {
-    GPollFD poll = {.fd = self->ends[0]};
+    struct pollfd pipe = {.fd = self->ends[0]};
 
-    return g_poll(&poll, 1, 0) == 1 && (poll.revents & G_IO_HUP) != 0;
+    return poll(&pipe, 1, 0) == 1 && (pipe.revents & POLLHUP) != 0;
 }
 
 /* ---- the split */
@@ -207,12 +146,12 @@ keeper_is_pipe_closed(const Keeper *self)
 /* Returns the pid of the keeper, 0 in the keeper, or -1 and errno. With `no_fork` the keeper is a
  * grandchild, whose parent has ended: the command would not expect to have a child. */
 static pid_t
-fork_keeper(const Plan *plan, volatile Report *report)
+fork_keeper(gboolean no_fork, volatile Report *report)
 {
     pid_t pid = fork();
     int status = 0;
 
-    if (!plan->no_fork || pid < 0)
+    if (!no_fork || pid < 0)
         return pid;
     if (pid == 0) {
         pid = fork();
@@ -227,43 +166,55 @@ fork_keeper(const Plan *plan, volatile Report *report)
 }
 
 static gboolean
-fail(int *out_status)
+fail(int error, int *out_status)
 {
-    complain(_("cannot start a process: %s"), language_strerror(errno));
+    void (*complain_of)(const char *, int) = module_find("complain_of_number");
+
+    if (complain_of != NULL)
+        complain_of(NULL, error);
     *out_status = STATUS_SYSTEM;
     return FALSE;
 }
 
-gboolean
-runner_split(const Plan *plan, Keeper *out_keeper, int *out_status)
+/* Completes the keeper. The runner must not have the pipe. */
+static gboolean
+begin_keeper(gboolean no_fork, Keeper *self, int *out_status)
 {
-    Runner runner = {.plan = plan};
-    Keeper keeper = {.runner = getpid()};
-    void *shared = mmap(NULL, sizeof(Report) + plan->names->len * sizeof(guint64),
+    int error = 0;
+
+    if (!no_fork)
+        error = pipe2(self->ends, O_CLOEXEC) < 0 ? errno : child_fork(&self->child, self);
+    if (error == 0)
+        return TRUE;
+    fail(error, out_status);
+    keeper_leave(self, *out_status);
+    return FALSE;
+}
+
+gboolean
+runner_split(gboolean no_fork, int n_locks_max, Keeper *out_keeper, int *out_status)
+{
+    Keeper keeper = {.runner = getpid(), .child = CHILD_NONE};
+    Runner runner = {0};
+    void *shared = mmap(NULL, sizeof(Report) + (size_t)n_locks_max * sizeof *runner.report->locks,
                         PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
+    signals_take();
     keeper.runner_fd = (int)syscall(SYS_pidfd_open, keeper.runner, 0);
     runner.wake_fd = keeper.wake_fd = eventfd(0, EFD_CLOEXEC);
     runner.report = keeper.report = shared;
     if (shared == MAP_FAILED || keeper.runner_fd < 0 || keeper.wake_fd < 0 ||
-        (plan->no_fork && pipe2(keeper.ends, O_CLOEXEC) < 0) ||
-        (runner.keeper = fork_keeper(plan, shared)) < 0)
-        return fail(out_status);
+        (no_fork && pipe2(keeper.ends, O_CLOEXEC) < 0) ||
+        (runner.keeper = fork_keeper(no_fork, shared)) < 0)
+        return fail(errno, out_status);
     /* After exec() it would be the command that is a subreaper. */
-    if (!plan->no_fork)
+    if (!no_fork)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (runner.keeper == 0) {
         *out_keeper = keeper;
-        /* The runner must not have this one. */
-        if (plan->no_fork || pipe2(out_keeper->ends, O_CLOEXEC) == 0)
-            return TRUE;
-        fail(out_status);
-        keeper_leave(out_keeper, *out_status);
-        return FALSE;
+        return begin_keeper(no_fork, out_keeper, out_status);
     }
     runner.pipe_end = keeper.ends[1];
-    *out_status = run(&runner);
-    complain_flush();
-    /* Nothing is left to be done, and the other way takes longer. */
-    _exit(*out_status);
+    /* Nothing is left to be done, and exit() takes longer. */
+    _exit(run(&runner));
 }

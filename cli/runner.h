@@ -20,59 +20,64 @@
  * The command, and what it starts, inherits one end of a pipe. While any process has it, the lock
  * is held.
  *
- * What the keeper reports is in memory that both share. Each of the two learns of the end of the
- * other one by a pidfd. */
+ * Both forks come before the keeper reads the command line: what it learns from that, and what it
+ * reports, is in memory that all share. Each of runner and keeper learns of the end of the other
+ * one by a pidfd. */
 
 #pragma once
 
-#include <glib.h>
-#include <sys/types.h>
+#include <stdint.h>
 
-/* What is the same in both. Of the command line. */
-typedef struct {
-    char **command;
-    GPtrArray *names;     /* of the locks, in the order of the command line */
-    char *label;          /* the same, for messages */
-    gboolean no_fork;     /* the command replaces the runner */
-    gboolean closes;      /* the command doesn't inherit the pipe */
-    gboolean ignore_loss; /* the command isn't ended by a loss */
-    double grace;         /* between SIGTERM and SIGKILL, in seconds */
-} Plan;
+#include "cli/child.h"
 
-/* What the keeper reports. */
-typedef struct {
+/* Strings are arguments, which are at the same address in all processes. */
+struct Report {
     enum {
         KEEPER_RUNS,
         KEEPER_CALLS, /* the runner is to become the command, with `no_fork` */
         KEEPER_LEAVES /* the runner is to exit */
     } state;
-    int status;       /* KEEPER_LEAVES: of the runner */
-    pid_t keeper;     /* with `no_fork` */
-    pid_t command;    /* 0: it was not started, or is the runner */
-    guint64 tokens[]; /* tokens[i] is of names[i] */
-} Report;
+    int status;    /* KEEPER_LEAVES: of the runner */
+    pid_t keeper;  /* with `no_fork` */
+    pid_t command; /* 0: it was not started, or is the runner */
 
-/* What the keeper has of the runner. */
-typedef struct {
+    gboolean closes;       /* the command doesn't inherit the pipe */
+    gboolean ignores_loss; /* the command isn't ended by a loss */
+    double grace;          /* between SIGTERM and SIGKILL, in seconds */
+    char *const *words;    /* the command, unless there is a line for the shell */
+    const char *shell;     /* NULL: the default one */
+    const char *shell_line;
+    guint n_locks;
+    struct {
+        const char *name;
+        uint64_t token; /* 0: without a lock */
+    } locks[];          /* in the order of the command line */
+};
+
+/* What the keeper has of the runner, and of the command. */
+struct Keeper {
     pid_t runner;
     int runner_fd;           /* a pidfd */
     int wake_fd;             /* an eventfd, which wakes the runner */
     int ends[2];             /* of the pipe */
     volatile Report *report; /* shared */
-} Keeper;
+    Child child;             /* that becomes the command; none with `no_fork` */
+};
 
-/* Splits the process, after signals_take(). Returns TRUE in the keeper, whose main loop has to be
- * run next. The runner does not return, unless the process can't be split: then it returns FALSE,
- * and *out_status is the exit status. */
-gboolean runner_split(const Plan *plan, Keeper *out_keeper, int *out_status);
+/* Takes the signals (signals.h), and splits the process. Returns TRUE in the keeper, whose main
+ * loop has to be run next. The runner does not return, unless the process can't be split: then it
+ * returns FALSE, and *out_status is the exit status. The report has room for `n_locks_max` locks.
+ */
+gboolean runner_split(gboolean no_fork, int n_locks_max, Keeper *out_keeper, int *out_status);
 
 /* Reports that the command is started, as process `pid`, or 0: the runner becomes the command. The
  * tokens are in the report before. Moves this process to a session of its own. */
 void keeper_report_start(const Keeper *self, pid_t pid);
 
-/* Reports the exit status. The runner exits, without this process, which lets go before of what
- * somebody may wait for then: its standard streams and its directory. */
-void keeper_leave(const Keeper *self, int status);
+/* Reports the exit status, once. The runner exits, without this process, which lets go before of
+ * what somebody may wait for then: its standard streams and its directory. A child that has not
+ * become the command ends. */
+void keeper_leave(Keeper *self, int status);
 
 /* Whether no process has the command's end of the pipe. */
 gboolean keeper_is_pipe_closed(const Keeper *self);

@@ -4,7 +4,6 @@
 #include "cli/signals.h"
 
 #include <errno.h>
-#include <glib-unix.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -13,9 +12,6 @@ static const int taken[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
 static sigset_t mask_taken, mask_before;
 static struct sigaction pipe_before, child_before;
-
-static SignalHandler watch_handler;
-static gpointer watch_data;
 
 void
 signals_ignore_pipe(void)
@@ -81,25 +77,4 @@ signals_read(int fd, int *out_number, gboolean *out_from_terminal)
     *out_number = (int)info.ssi_signo;
     *out_from_terminal = info.ssi_code == SI_KERNEL;
     return TRUE;
-}
-
-static gboolean
-on_readable(int fd, GIOCondition condition, gpointer data)
-{
-    gboolean from_terminal;
-    int number;
-
-    while (signals_read(fd, &number, &from_terminal))
-        watch_handler(number, from_terminal, watch_data);
-    return G_SOURCE_CONTINUE;
-}
-
-guint
-signals_watch(SignalHandler handler, gpointer data)
-{
-    int fd = signals_open();
-
-    watch_handler = handler;
-    watch_data = data;
-    return fd >= 0 ? g_unix_fd_add(fd, G_IO_IN, on_readable, NULL) : 0;
 }

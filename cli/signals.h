@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Delivers signals as events of the main loop (signalfd), for a process with children.
+/* Signals are read from a descriptor (signalfd), in a process with children.
  *
  * The signals are SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 and SIGCHLD. A signal that was
  * ignored when this process was started (by nohup, or in a background job of a shell) stays
@@ -16,7 +16,7 @@
  * would lose the lock. */
 void signals_ignore_pipe(void);
 
-/* Blocks the signals. Must be called once, and before other threads are started, since threads
+/* Blocks the signals. Must be called before other threads are started, since threads
  * inherit the signal mask. Child processes inherit it, too. */
 void signals_take(void);
 
@@ -32,8 +32,3 @@ int signals_open(void);
 /* Takes one signal. Returns FALSE if there is none. `from_terminal`: the terminal sent it, so the
  * whole foreground process group got it. */
 gboolean signals_read(int fd, int *out_number, gboolean *out_from_terminal);
-
-typedef void (*SignalHandler)(int number, gboolean from_terminal, gpointer data);
-
-/* Calls `handler` from the default main context. Returns the id of the source, or 0 and errno. */
-guint signals_watch(SignalHandler handler, gpointer data);

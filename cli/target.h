@@ -2,13 +2,14 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* The bus and the bucket that a command works on, with the options that set them and the error
- * messages that depend on them. The strings of a Target are those of the command line.
- *
- * The options are those of the program, the rest is in its module (module.h): target-bus.h. */
+ * messages that depend on them. The strings of a Target are those of the command line. */
 
 #pragma once
 
+#include <weblocks/weblocks.h>
+
 #include "cli/options.h"
+#include "cli/status.h"
 
 typedef struct {
     const char *bucket;
@@ -44,3 +45,18 @@ gboolean target_check_all(const Target *target, const Command *command, int *out
 
 /* Whether the bucket is shared with other hosts. */
 gboolean target_is_clustered(const Target *target);
+
+GBusType target_bus(const Target *target);
+
+/* Return an owned object, or NULL and an error of the library. */
+WebLocksAgent *target_connect(const Target *target, GError **error);
+WebLocksManager *target_get_manager(const Target *target, GError **error);
+
+/* Prints the error's message. Returns the exit status for it. */
+Status complain_of(const GError *error);
+
+/* Prints the error, of a call in the bucket. Returns the exit status for it. */
+Status target_complain(const Target *target, const GError *error);
+
+/* Changes the message of the error of a failed connection: what is missing, and what to do. */
+void target_explain(const Target *target, GError *error);

@@ -15,7 +15,7 @@
 #include "cli/language.h"
 #include "cli/lock-output.h"
 #include "cli/screen.h"
-#include "cli/target-bus.h"
+#include "cli/target.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "client-lib/evidence/evidence.h"

@@ -6,11 +6,12 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
 
-from buses import environment
+from buses import PATIENCE, environment
 from cli import CliTestCase
 from harness import main
 
@@ -25,22 +26,51 @@ def data_file(name):
 class Module(CliTestCase):
     """A module that can't be loaded: a message and status 70."""
 
-    def test_what_is_no_module(self):
-        folder = tempfile.mkdtemp(prefix='weblocks-module-')
-        self.addCleanup(shutil.rmtree, folder)
-        program = shutil.copy(environment('WEBLOCKS_CLI'), folder)
-        with open(os.path.join(folder, 'weblocks-commands.so'), 'w', encoding='ascii') as file:
-            file.write('this is none')
-        mark = os.path.join(folder, 'mark')
+    def setUp(self):
+        super().setUp()
+        self.folder = tempfile.mkdtemp(prefix='weblocks-module-')
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.program = shutil.copy(environment('WEBLOCKS_CLI'), self.folder)
+        self.module = os.path.join(self.folder, 'weblocks-commands.so')
+
+    def put(self, content):
+        with open(self.module, 'wb') as file:
+            file.write(content)
+
+    def of_this_build(self):
+        with open(os.path.join(os.path.dirname(environment('WEBLOCKS_CLI')), 'weblocks-commands.so'), 'rb') as file:
+            return file.read()
+
+    def check_refused(self, message):
+        mark = os.path.join(self.folder, 'mark')
         for line in (('list',), ('hold', 'x'), ('run', 'x', 'touch', mark), ('run', '-F', 'x', 'touch', mark)):
-            done = subprocess.run([program, *line], env=self.env(), capture_output=True, text=True, check=False)
+            done = subprocess.run([self.program, *line], env=self.env(), capture_output=True, text=True, check=False)
             self.assertEqual((done.returncode, done.stdout), (70, ''), (line, done.stderr))
-            self.assertRegex(done.stderr, r'^weblocks: .*weblocks-commands\.so.*\n$')
+            self.assertRegex(done.stderr, f'^weblocks: .*{message}.*\n$')
         self.assertFalse(os.path.exists(mark))
-        done = subprocess.run([program, 'run', '--group', 'root', 'x', 'true'], env=self.env(), capture_output=True,
-                              text=True, check=False)
-        self.assertEqual(done.returncode, 64, done.stderr)
-        self.assertIn('weblocks-commands.so', done.stderr)
+
+    def test_what_is_no_module(self):
+        self.put(b'this is none')
+        self.check_refused(r'weblocks-commands\.so')
+
+    def test_another_version(self):
+        """A program that runs for long may find the module of the next version."""
+        version = subprocess.run([environment('WEBLOCKS_CLI'), '--version'], env=self.env(), capture_output=True,
+                                 check=True).stdout.split()[1]
+        other = b'9' * len(version)
+        self.put(self.of_this_build().replace(version + b'\0', other + b'\0'))
+        self.check_refused(f'weblocks-commands\\.so is of version {other.decode()}')
+
+    def test_it_is_gone_when_the_lock_is_lost(self):
+        self.put(self.of_this_build())
+        with subprocess.Popen([self.program, 'run', self.unique(), 'sh', '-c', 'echo $PPID; exec sleep 1000'],
+                              env=self.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
+            keeper = int(job.stdout.readline())
+            os.unlink(self.module)
+            os.kill(keeper, signal.SIGKILL)
+            self.assertEqual(job.stdout.read(), '')  # the command has ended
+            self.assertEqual(job.wait(PATIENCE), 75)
+            self.assertRegex(job.stderr.read(), r'^weblocks: .*weblocks-commands\.so.*\n$')
 
 
 class UsageErrors(CliTestCase):
