@@ -33,7 +33,11 @@ typedef struct {
      * CLOCK_MONOTONIC, as the service notes the time of a grant; from the coarse clock. */
     guint64 since;
     guint64 since_token;
-    guint64 reserved[3];
+    /* Written by the service when it has opened the cell, for its successor: its number of the
+     * client, and its id of the request. */
+    guint64 agent;
+    guint64 request;
+    guint64 reserved;
 } LockCell;
 
 /* What the service finds when it closes a cell. */

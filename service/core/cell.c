@@ -31,10 +31,7 @@ is_watched(const LockManager *manager)
 static guint64
 get_last_token(const UserAgent *user_agent, guint64 first)
 {
-    const guint64 realtime_us = (guint64)MAX(user_agent->realtime_us, 0);
-    const guint64 clock = MIN(user_agent->token_clock, realtime_us + CELL_TOKENS_AHEAD);
-
-    return MIN(first + RANGE_TOKENS, clock + CELL_TOKENS_AHEAD);
+    return MIN(first + RANGE_TOKENS, (guint64)user_agent->realtime_us + TOKENS_AHEAD);
 }
 
 void
@@ -68,6 +65,10 @@ cells_open(UserAgent *user_agent)
         if (cell->is_open)
             return;
         lock_cell_open(cell->memory, cell->request->key, cell->request->token, cell->last_token);
+        /* Until these are there too, a successor takes the lock for held, as a lock without a cell:
+         * its client does not know of the cell yet. */
+        __atomic_store_n(&cell->memory->agent, cell->request->agent->mark.number, __ATOMIC_RELEASE);
+        __atomic_store_n(&cell->memory->request, cell->request->id, __ATOMIC_RELEASE);
         cell->is_open = TRUE;
     }
 }
@@ -134,7 +135,7 @@ cells_close_of(Agent *agent)
         LockRequest *request = link->data;
 
         link = link->next;
-        if (request->cell != NULL)
+        if (lock_request_get_cell(request) != NULL)
             cell_close(request);
     }
 }

@@ -14,7 +14,8 @@
  * could happen to the lock: it is exclusive and not counting, nobody waits for it, the bucket is
  * its client's own and not that of documents, which sandboxed applications share, and nobody
  * watches it. With the cell it is given a range of the bucket's tokens; those that are not used
- * return, if nobody has got a token since. */
+ * return, if nobody has got a token since. None is more than TOKENS_AHEAD of the system clock, so
+ * that a lock has no cell if it has been entered too often. */
 
 #pragma once
 
@@ -23,14 +24,8 @@
 #include "core-types.h"
 #include "lock-cell.h"
 
-/* How far the tokens of locks with cells may be ahead of the clock from which tokens start, since a
- * client may enter more often than once in a microsecond. */
-#define CELL_TOKENS_AHEAD (60 * (guint64)G_USEC_PER_SEC)
-
 struct Cell {
     LockCell *memory; /* borrowed */
-    guint64 page;     /* this and the number: where the memory is, for service/state */
-    guint32 number;
     gboolean is_open;
     LockRequest *request; /* borrowed; NULL: the cell is not used */
     guint64 last_token;   /* of its range */

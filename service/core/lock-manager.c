@@ -288,7 +288,7 @@ lock_manager_request(LockManager *manager,
     if (result != LOCK_RESULT_OK)
         return result;
     request = agent_find_key(agent, options->key);
-    if (request != NULL && request->cell != NULL && !cell_close(request))
+    if (request != NULL && lock_request_get_cell(request) != NULL && !cell_close(request))
         request = NULL;
     if (request != NULL)
         return repeat_request(manager, request, name, options, out_request);
@@ -349,7 +349,7 @@ find_held(const LockManager *manager, const Agent *agent, guint64 id)
 {
     LockRequest *request = find_request(manager, agent, id);
 
-    if (request != NULL && request->cell != NULL)
+    if (request != NULL && lock_request_get_cell(request) != NULL)
         cell_close(request);
     return request != NULL && request->state == LOCK_REQUEST_HELD ? request : NULL;
 }
@@ -426,7 +426,7 @@ lock_manager_end_request(LockManager *manager, LockRequest *request, EffectKind 
 
     g_assert(request->state != LOCK_REQUEST_ENDED);
 
-    if (request->cell != NULL)
+    if (lock_request_get_cell(request) != NULL)
         cell_take_away(request);
     if (request->state == LOCK_REQUEST_HELD) {
         lock_queue_remove_held(request);

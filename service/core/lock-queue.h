@@ -64,13 +64,22 @@ struct LockRequest {
     char *command;      /* the option `for`; NULL: none */
     Agent *agent;
     LockQueue *queue;
-    Cell *cell; /* while its client may leave and enter it by itself; borrowed, or NULL: cell.h */
     GList in_queue;
     GList in_agent;
     GList in_manager;
-    GList *in_untold;            /* NULL: it is not */
-    GSequenceIter *in_deadlines; /* NULL: it has no time-out */
+    GList *in_untold; /* NULL: it is not */
+    union {
+        GSequenceIter *in_deadlines; /* while pending; NULL: it has no time-out */
+        Cell *cell;                  /* while held: lock_request_get_cell() */
+    };
 };
+
+/* The cell by which its client may leave and enter the lock (cell.h), borrowed; or NULL. */
+static inline Cell *
+lock_request_get_cell(const LockRequest *request)
+{
+    return request->state == LOCK_REQUEST_HELD ? request->cell : NULL;
+}
 
 /* Creates a pending request that is in no list yet. Returns a new reference. */
 LockRequest *lock_request_new(Agent *agent, LockQueue *queue, const LockOptions *options);

@@ -42,12 +42,12 @@ user_agent_fini(UserAgent *user_agent)
 void
 user_agent_set_time(UserAgent *user_agent, gint64 monotonic_us, gint64 realtime_us)
 {
-    gint64 passed_us = MAX(monotonic_us - user_agent->now_us, 0);
+    const gint64 passed_us = MAX(monotonic_us - user_agent->now_us, 0);
 
     user_agent->now_us += passed_us;
-    user_agent->realtime_us = realtime_us;
-    user_agent->token_clock += (guint64)passed_us;
-    user_agent->token_clock = MAX(user_agent->token_clock, (guint64)MAX(realtime_us, 0));
+    user_agent->realtime_us = MAX(realtime_us, 0);
+    user_agent->token_clock += (guint64)passed_us / 2;
+    user_agent_retire_token(user_agent, (guint64)user_agent->realtime_us);
 }
 
 gint64
@@ -77,7 +77,7 @@ user_agent_add_deadline(UserAgent *user_agent, LockRequest *request, gint64 dead
 void
 user_agent_remove_deadline(LockRequest *request)
 {
-    if (request->in_deadlines == NULL)
+    if (request->state != LOCK_REQUEST_PENDING || request->in_deadlines == NULL)
         return;
     g_clear_pointer(&request->in_deadlines, g_sequence_remove);
     request->deadline_ms = 0;
@@ -209,6 +209,12 @@ void
 user_agent_retire_token(UserAgent *user_agent, guint64 token)
 {
     user_agent->token_clock = MAX(user_agent->token_clock, token);
+}
+
+void
+user_agent_retire_unknown_tokens(UserAgent *user_agent)
+{
+    user_agent_retire_token(user_agent, (guint64)user_agent->realtime_us + TOKENS_AHEAD);
 }
 
 LockManager *

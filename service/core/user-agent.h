@@ -30,7 +30,7 @@ struct UserAgent {
     GPtrArray *demands;  /* of LockQueue, owned references: see permit_take_changed() */
     gint64 now_us;       /* monotonic */
     gint64 realtime_us;  /* since 1970 */
-    guint64 token_clock; /* like `realtime_us`, but never goes back; tokens start from it */
+    guint64 token_clock; /* tokens start from it: see user_agent_retire_token() */
     gboolean shutting_down;
     guint64 document_key[2]; /* for documents/ and the store; not used by the core */
 
@@ -85,12 +85,21 @@ void user_agent_process_all(UserAgent *user_agent);
 /* Returns the number of held locks and pending requests. */
 guint32 user_agent_get_n_requests(const UserAgent *user_agent);
 
-/* Makes the token clock start above `token`. The token clock follows the system clock, and
- * continues on its own while that is set back, so it need not depend on issued tokens in general.
- * This function is called with the highest token that an earlier instance of the service can have
- * issued, and with the highest one of a principal that is freed; the latter is behind the clock
- * unless there was more than one grant per microsecond. */
+/* How far tokens may be ahead of the system clock, in microseconds: a client with a cell may enter
+ * a lock more often than once in a microsecond. */
+#define TOKENS_AHEAD (60 * (guint64)G_USEC_PER_SEC)
+
+/* Makes the token clock start above `token`. The token clock never goes back. It follows the system
+ * clock, and while it is ahead of that it continues at half the speed, until that has caught up: so
+ * it need not depend on issued tokens in general. This function is called with the highest token
+ * that an earlier instance of the service can have issued, and with the highest one of a principal
+ * that is freed; the latter is behind the clock unless there was more than one grant in two
+ * microseconds. */
 void user_agent_retire_token(UserAgent *user_agent, guint64 token);
+
+/* The same if it is not known which tokens an earlier instance has issued: at most those that were
+ * TOKENS_AHEAD of the system clock. */
+void user_agent_retire_unknown_tokens(UserAgent *user_agent);
 
 /* Gets the manager of an owner's bucket, or creates it. Returns a new reference. */
 LockManager *

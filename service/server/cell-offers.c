@@ -39,8 +39,6 @@ end_page(Client *client)
     clock_tick(client->server);
     cells_close_of(client->agent);
     notify_effects(client->server);
-    if (client->socket != NULL)
-        packet_socket_set_cells(client, NULL);
     g_clear_pointer(&client->page, cell_page_free);
 }
 
@@ -75,12 +73,14 @@ cell_offers_close_all(Server *server)
 }
 
 void
-cell_offers_end_all(Server *server)
+cell_offers_end_all(gpointer data)
 {
+    const Server *server = data;
     GHashTableIter iter;
     Client *client;
 
     g_hash_table_iter_init(&iter, server->clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
-        end_page(client);
+        if (client->page != NULL)
+            cell_offers_close_socket(client, 0);
 }

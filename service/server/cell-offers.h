@@ -27,5 +27,5 @@ void cell_offers_before_call(const Client *client, const LockCall *call);
 /* Closes all cells. */
 void cell_offers_close_all(Server *server);
 
-/* Ends the pages of all clients. */
-void cell_offers_end_all(Server *server);
+/* Closes the sockets that have a page: their clients open others. `server` is a Server. */
+void cell_offers_end_all(gpointer server);

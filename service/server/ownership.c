@@ -45,14 +45,14 @@ struct Ownership {
 };
 
 Ownership *
-ownership_new(gboolean replace, const char *state_directory, gboolean offers_cells)
+ownership_new(gboolean replace, const StateOptions *options)
 {
     Ownership *self = g_new0(Ownership, 1);
 
     self->replace = replace;
-    self->directory = g_strdup(state_directory);
+    self->directory = g_strdup(options->directory);
+    self->options = *options;
     self->options.directory = self->directory;
-    self->options.offers_cells = offers_cells;
     return self;
 }
 

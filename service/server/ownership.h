@@ -29,10 +29,11 @@
 #include <glib.h>
 
 #include "client.h"
+#include "state.h"
 
 /* `replace`: take the name from an instance that has this option too. Without a directory there is
- * no stored state, and the name is all. */
-Ownership *ownership_new(gboolean replace, const char *state_directory, gboolean offers_cells);
+ * no stored state, and the name is all. The ids in `options` are not used. */
+Ownership *ownership_new(gboolean replace, const StateOptions *options);
 void ownership_free(Ownership *ownership);
 
 /* Subscribes to changes of the owners of names (NameOwnerChanged), before the service can be called

@@ -84,6 +84,12 @@ Server *
 server_new(sd_bus *bus, const Limits *limits, const ServerOptions *options)
 {
     Server *server = g_new0(Server, 1);
+    const StateOptions state_options = {
+        .directory = options->state_directory,
+        .offers_cells = options->offers_cells,
+        .end_pages = cell_offers_end_all,
+        .data = server,
+    };
 
     server_init(server, limits);
     server->client_free = admission_free_client;
@@ -93,8 +99,7 @@ server_new(sd_bus *bus, const Limits *limits, const ServerOptions *options)
     bus_init(server->bus, bus, server);
     server->sockets = packet_sockets_new(server);
     server->idle_exit_us = (gint64)(options->idle_exit_secs * G_USEC_PER_SEC);
-    server->ownership =
-        ownership_new(options->replace, options->state_directory, options->offers_cells);
+    server->ownership = ownership_new(options->replace, &state_options);
     document_calls_init(server);
     choose_document_key(server);
     scheduler_start(server);

@@ -9,35 +9,65 @@
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "writer-lock.h"
+
 struct CellPages {
+    char *path;
     int directory_fd;
+    guint64 last_number;
 };
 
-/* The name of a page's file. */
-typedef struct {
-    char text[17];
-} PageName;
-
-static PageName
-get_name(guint64 id)
+/* Whether there are no resources now, after which a page may be left that was not found. */
+static gboolean
+is_scarce(int error)
 {
-    PageName name;
-
-    g_snprintf(name.text, sizeof name.text, "%016" G_GINT64_MODIFIER "x", id);
-    return name;
+    return error == EMFILE || error == ENFILE || error == ENOMEM;
 }
 
-static int
-open_directory(const char *base)
+/* NULL: with errno. */
+static DIR *
+open_directory(const char *path)
 {
-    g_autofree char *path = g_strdup_printf("%s.cells", base);
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
 
-    return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (directory == NULL && fd >= 0)
+        close(fd);
+    return directory;
+}
+
+/* Returns the name of the next file that is named like a page, or NULL. */
+static const char *
+read_name(DIR *directory)
+{
+    const struct dirent *entry;
+
+    while (directory != NULL && (entry = readdir(directory)) != NULL)
+        if (g_ascii_isdigit(entry->d_name[0]))
+            return entry->d_name;
+    return NULL;
+}
+
+gboolean
+cell_pages_remove(const char *path, GError **error)
+{
+    DIR *directory = open_directory(path);
+    const char *name;
+
+    if (directory == NULL && is_scarce(errno)) {
+        writer_lock_set_error(error, path);
+        return FALSE;
+    }
+    while ((name = read_name(directory)) != NULL)
+        unlinkat(dirfd(directory), name, 0);
+    if (directory != NULL)
+        closedir(directory);
+    rmdir(path);
+    return TRUE;
 }
 
 static LockCell *
@@ -51,25 +81,21 @@ map(int fd)
 /* ---- those of this instance */
 
 CellPages *
-cell_pages_new(const char *base)
+cell_pages_new(const char *path)
 {
-    g_autofree char *path = g_strdup_printf("%s.cells", base);
-    CellPages *self;
+    const int fd =
+        mkdir(path, 0700) == 0 ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
     struct statfs status;
-    int fd;
+    CellPages *self;
 
-    if (mkdir(path, 0700) < 0 && errno != EEXIST) {
-        g_message("no cells: %s: %s", path, g_strerror(errno));
-        return NULL;
-    }
-    fd = open_directory(base);
     if (fd < 0 || fstatfs(fd, &status) < 0 || status.f_type != TMPFS_MAGIC) {
-        g_message("no cells: %s is no directory on a tmpfs", path);
+        g_message("no cells: %s: %s", path, fd < 0 ? g_strerror(errno) : "it is on no tmpfs");
         if (fd >= 0)
             close(fd);
         return NULL;
     }
     self = g_new0(CellPages, 1);
+    self->path = g_strdup(path);
     self->directory_fd = fd;
     return self;
 }
@@ -78,19 +104,37 @@ void
 cell_pages_free(CellPages *self)
 {
     close(self->directory_fd);
+    g_free(self->path);
     g_free(self);
+}
+
+gboolean
+cell_pages_are_in_place(const CellPages *self)
+{
+    return writer_lock_is_at(self->directory_fd, self->path);
+}
+
+static void
+remove_file(const CellPage *self)
+{
+    char name[24];
+
+    g_snprintf(name, sizeof name, "%" G_GUINT64_FORMAT, self->number);
+    unlinkat(self->pages->directory_fd, name, 0);
 }
 
 /* Returns the descriptor of a new file with room for a page, or -1. */
 static int
-create_file(const CellPages *self, const char *name)
+create_file(const CellPage *self)
 {
-    int fd =
-        openat(self->directory_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    char name[24];
+    int fd;
 
+    g_snprintf(name, sizeof name, "%" G_GUINT64_FORMAT, self->number);
+    fd = openat(self->pages->directory_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                0600);
     if (fd < 0 || fallocate(fd, 0, 0, LOCK_CELL_PAGE_SIZE) == 0)
         return fd;
-    unlinkat(self->directory_fd, name, 0);
     close(fd);
     return -1;
 }
@@ -99,24 +143,23 @@ CellPage *
 cell_page_new(CellPages *pages, int *out_fd)
 {
     CellPage *self = g_new0(CellPage, 1);
-    int fd = -1;
+    int fd;
 
     self->pages = pages;
-    if (getrandom(&self->id, sizeof self->id, 0) == sizeof self->id)
-        fd = create_file(pages, get_name(self->id).text);
+    self->number = ++pages->last_number;
+    fd = create_file(self);
     if (fd >= 0)
         self->memory = map(fd);
     if (self->memory == NULL) {
         g_debug("no cells for a client: %s", g_strerror(errno));
-        if (fd >= 0) {
-            unlinkat(pages->directory_fd, get_name(self->id).text, 0);
+        if (fd >= 0)
             close(fd);
-        }
+        remove_file(self);
         g_free(self);
         return NULL;
     }
-    for (guint32 i = 0; i < LOCK_CELLS_PER_PAGE; i++)
-        self->cells[i] = (Cell){.memory = &self->memory[i], .page = self->id, .number = i};
+    for (guint i = 0; i < LOCK_CELLS_PER_PAGE; i++)
+        self->cells[i].memory = &self->memory[i];
     *out_fd = fd;
     return self;
 }
@@ -124,7 +167,7 @@ cell_page_new(CellPages *pages, int *out_fd)
 void
 cell_page_free(CellPage *self)
 {
-    unlinkat(self->pages->directory_fd, get_name(self->id).text, 0);
+    remove_file(self);
     munmap(self->memory, LOCK_CELL_PAGE_SIZE);
     g_free(self);
 }
@@ -132,154 +175,104 @@ cell_page_free(CellPage *self)
 /* ---- those of an earlier instance */
 
 typedef struct {
-    guint64 id;
-    guint64 keys[LOCK_CELLS_PER_PAGE];
-    LockCellClosed cells[LOCK_CELLS_PER_PAGE];
-} ClosedPage;
+    guint64 agent, request;
+    LockCellClosed closed;
+} ClosedCell;
 
-struct ClosedPages {
-    char *base;
-    char *path;        /* of the directory */
-    GHashTable *by_id; /* of &ClosedPage.id, owned */
-};
-
-/* NULL: it is no page. */
-static ClosedPage *
-close_page(int fd, guint64 id)
+static guint
+hash(gconstpointer key)
 {
-    struct stat status;
-    ClosedPage *page;
-    LockCell *memory;
+    const ClosedCell *cell = key;
 
-    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-        status.st_size < LOCK_CELL_PAGE_SIZE || (memory = map(fd)) == NULL)
-        return NULL;
-    page = g_new0(ClosedPage, 1);
-    page->id = id;
+    return (guint)(cell->agent * 0x9e3779b1u + cell->request);
+}
+
+static gboolean
+is_same(gconstpointer a, gconstpointer b)
+{
+    const ClosedCell *x = a, *y = b;
+
+    return x->agent == y->agent && x->request == y->request;
+}
+
+static gboolean
+close_page(ClosedCells *self, int fd)
+{
+    LockCell *memory = map(fd);
+
+    if (memory == NULL)
+        return FALSE;
     for (guint i = 0; i < LOCK_CELLS_PER_PAGE; i++) {
-        lock_cell_close(&memory[i], &page->cells[i]);
-        page->keys[i] = memory[i].key;
+        ClosedCell *cell = g_new(ClosedCell, 1);
+
+        lock_cell_close(&memory[i], &cell->closed);
+        cell->agent = memory[i].agent;
+        cell->request = memory[i].request;
+        g_hash_table_add(self, cell);
     }
     munmap(memory, LOCK_CELL_PAGE_SIZE);
-    return page;
+    return TRUE;
 }
 
+/* FALSE: with errno. */
 static gboolean
-read_name(const char *name, guint64 *out_id)
+close_file(ClosedCells *self, int fd, gboolean may_read)
 {
-    return g_ascii_string_to_unsigned(name, 16, 0, G_MAXUINT64, out_id, NULL) &&
-           g_str_equal(get_name(*out_id).text, name);
+    struct stat status;
+
+    if (fd < 0 || fstat(fd, &status) < 0)
+        return FALSE;
+    errno = EINVAL;
+    if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+        status.st_size < LOCK_CELL_PAGE_SIZE)
+        return FALSE;
+    return may_read ? close_page(self, fd)
+                    : fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                                LOCK_CELL_PAGE_SIZE) == 0;
 }
 
-/* Returns FALSE with errno if a page may be there that can't be closed now. */
+/* FALSE: with errno. */
 static gboolean
-take_page(ClosedPages *self, int directory_fd, const char *name)
+close_files(ClosedCells *self, DIR *directory, gboolean may_read)
 {
-    ClosedPage *page = NULL;
-    gboolean is_fine = TRUE;
-    guint64 id;
-    int fd;
+    gboolean is_closed = TRUE;
+    const char *name;
 
-    if (!read_name(name, &id))
-        return TRUE;
-    errno = 0;
-    fd = openat(directory_fd, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd >= 0)
-        page = close_page(fd, id);
-    if (page != NULL)
-        g_hash_table_add(self->by_id, &page->id);
-    else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
-        is_fine = FALSE;
-    else
-        g_message("a file in %s is no page of cells; its locks, if any, are taken for held",
-                  self->path);
-    if (fd >= 0)
-        close(fd); /* which leaves errno as it is */
-    return is_fine;
+    while (is_closed && (name = read_name(directory)) != NULL) {
+        const int fd = openat(dirfd(directory), name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+        if (!close_file(self, fd, may_read)) {
+            is_closed = !is_scarce(errno);
+            if (is_closed)
+                g_message("a page of cells can't be closed (%s): its locks, if any, are held",
+                          g_strerror(errno));
+        }
+        if (fd >= 0)
+            close(fd);
+    }
+    return is_closed;
 }
 
-static void
-free_page(gpointer id)
+ClosedCells *
+closed_cells_new(const char *path, gboolean may_read, GError **error)
 {
-    g_free((char *)id - G_STRUCT_OFFSET(ClosedPage, id));
-}
+    ClosedCells *self = g_hash_table_new_full(hash, is_same, g_free, NULL);
+    DIR *directory = open_directory(path);
 
-/* Calls `visit` for each file until it returns FALSE with errno, which this returns too. */
-static gboolean
-visit_files(const char *base,
-            gboolean (*visit)(ClosedPages *self, int directory_fd, const char *name),
-            ClosedPages *self)
-{
-    int fd = open_directory(base);
-    DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
-    const struct dirent *entry;
-    gboolean is_fine = directory != NULL || errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
-    int saved_errno;
-
-    while (directory != NULL && is_fine && (entry = readdir(directory)) != NULL)
-        is_fine = visit(self, fd, entry->d_name);
-    saved_errno = errno;
+    if (directory == NULL ? is_scarce(errno) : !close_files(self, directory, may_read)) {
+        writer_lock_set_error(error, path);
+        g_clear_pointer(&self, g_hash_table_unref);
+    }
     if (directory != NULL)
         closedir(directory);
-    else if (fd >= 0)
-        close(fd);
-    errno = saved_errno;
-    return is_fine;
+    return self;
 }
 
-ClosedPages *
-closed_pages_new(const char *base, GError **error)
+const LockCellClosed *
+closed_cells_find(ClosedCells *self, guint64 agent, guint64 id)
 {
-    ClosedPages *self = g_new0(ClosedPages, 1);
+    const ClosedCell key = {.agent = agent, .request = id};
+    const ClosedCell *found = g_hash_table_lookup(self, &key);
 
-    self->base = g_strdup(base);
-    self->path = g_strdup_printf("%s.cells", base);
-    self->by_id = g_hash_table_new_full(g_int64_hash, g_int64_equal, free_page, NULL);
-    if (visit_files(base, take_page, self))
-        return self;
-    g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(errno),
-                "could not close the pages in %s: %s", self->path, g_strerror(errno));
-    closed_pages_free(self);
-    return NULL;
-}
-
-gboolean
-closed_pages_find(
-    const ClosedPages *self, guint64 page, guint32 number, guint64 key, LockCellClosed *out_closed)
-{
-    const char *found = g_hash_table_lookup(self->by_id, &page);
-    const ClosedPage *closed;
-
-    if (found == NULL)
-        return FALSE;
-    closed = (const ClosedPage *)(found - G_STRUCT_OFFSET(ClosedPage, id));
-    if (closed->keys[number] != key)
-        return FALSE;
-    *out_closed = closed->cells[number];
-    return TRUE;
-}
-
-static gboolean
-remove_page(ClosedPages *self, int directory_fd, const char *name)
-{
-    guint64 id;
-
-    if (read_name(name, &id))
-        unlinkat(directory_fd, name, 0);
-    return TRUE;
-}
-
-void
-closed_pages_remove(ClosedPages *self)
-{
-    visit_files(self->base, remove_page, self);
-}
-
-void
-closed_pages_free(ClosedPages *self)
-{
-    g_hash_table_unref(self->by_id);
-    g_free(self->base);
-    g_free(self->path);
-    g_free(self);
+    return found != NULL ? &found->closed : NULL;
 }

@@ -4,11 +4,10 @@
 /* The memory of cells (core/cell.h): pages that the service and a client share, one for each lock
  * socket that has any.
  *
- * A page is a file in the directory `BUS.cells` beside the state, so that the next instance finds
- * it if this one is killed: it has no other way to stop the clients. The file has room for the
- * whole page from the beginning, on a tmpfs, so access to it does not fail unless its client cuts
- * it off. That raises SIGBUS in the service; so there are pages only for clients that could kill
- * the service anyway. */
+ * A page is a file in a directory beside the state, so that the next instance finds it if this one
+ * is killed: it has no other way to stop the clients. The file has room for the whole page from the
+ * beginning, on a tmpfs, so access to it does not fail unless its client cuts it off. That raises
+ * SIGBUS in the service; so there are pages only for clients that could kill the service anyway. */
 
 #pragma once
 
@@ -16,17 +15,26 @@
 
 #include "cell.h"
 
+/* Removes the directory and all pages in it, if it is there. Returns FALSE if that is not possible
+ * now, for lack of resources. */
+gboolean cell_pages_remove(const char *path, GError **error);
+
 /* ---- those of this instance */
 
 typedef struct CellPages CellPages;
 
-/* Creates the directory `BASE.cells`. Returns NULL if there can be no pages: it logs why. */
-CellPages *cell_pages_new(const char *base);
+/* Creates the directory. Returns NULL if there can be no pages: it logs why. */
+CellPages *cell_pages_new(const char *path);
+
+/* There must be no pages. */
 void cell_pages_free(CellPages *self);
+
+/* Whether the directory still has its name. */
+gboolean cell_pages_are_in_place(const CellPages *self);
 
 typedef struct CellPage {
     CellPages *pages; /* borrowed */
-    guint64 id;       /* random; the name of its file */
+    guint64 number;   /* the name of its file */
     LockCell *memory;
     Cell cells[LOCK_CELLS_PER_PAGE]; /* the first is not used */
 } CellPage;
@@ -40,18 +48,15 @@ void cell_page_free(CellPage *self);
 
 /* ---- those of an earlier instance */
 
-typedef struct ClosedPages ClosedPages;
+/* What the cells of all pages have said, by the requests for which they were opened. */
+typedef GHashTable ClosedCells;
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(ClosedCells, g_hash_table_unref)
 
-/* Closes all cells of all pages in `BASE.cells`; what is no page is left out. Returns NULL if one
- * can't be closed now, for lack of resources: then nothing may be restored, since its client can
- * still enter. */
-ClosedPages *closed_pages_new(const char *base, GError **error);
+/* Closes all cells of all pages in the directory, which may not be there; what is no page is left
+ * out. Without `may_read` it makes the files zeros instead, which closes the cells too. Returns
+ * NULL if that is not possible now, for lack of resources: then nothing may be restored, since a
+ * client can still enter. */
+ClosedCells *closed_cells_new(const char *path, gboolean may_read, GError **error);
 
-/* Returns FALSE if the page is not there, or the cell is not that of the request with this key. */
-gboolean closed_pages_find(
-    const ClosedPages *self, guint64 page, guint32 number, guint64 key, LockCellClosed *out_closed);
-
-/* Removes the files, when nothing refers to them any more; also those that are no pages, as of a
- * service that was killed while it created one. */
-void closed_pages_remove(ClosedPages *self);
-void closed_pages_free(ClosedPages *self);
+/* Returns NULL if no cell was opened for the request with this id of the agent with this number. */
+const LockCellClosed *closed_cells_find(ClosedCells *self, guint64 agent, guint64 id);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "bus-names.h"
-#include "cell.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
 
@@ -36,14 +35,6 @@ typedef struct {
     guint32 slots;        /* 0 in a file of the format before this field: 1 */
 } RequestRecord;
 
-typedef struct {
-    Record record;
-    guint64 page;
-    guint64 last_token;
-    guint64 number;
-} CellRecord;
-
-G_STATIC_ASSERT(sizeof(CellRecord) == RECORD_CELL_BYTES);
 G_STATIC_ASSERT(sizeof(Record) == 24);
 G_STATIC_ASSERT(sizeof(AgentRecord) == 48);
 G_STATIC_ASSERT(sizeof(RequestRecord) == 80);
@@ -148,20 +139,6 @@ record_put_request(GByteArray *frame, const LockRequest *request)
         put_string(next, command, strlen(command));
 }
 
-void
-record_put_cell(GByteArray *frame, const LockRequest *request)
-{
-    const Cell *cell = request->cell;
-    const CellRecord record = {
-        .record = {sizeof record, RECORD_CELL, request->agent->mark.number, request->id},
-        .page = cell->page,
-        .last_token = cell->last_token,
-        .number = cell->number,
-    };
-
-    memcpy(append(frame, sizeof record), &record, sizeof record);
-}
-
 /* ---- reading */
 
 static gsize
@@ -172,8 +149,6 @@ get_size_min(const Record *record)
         return sizeof(AgentRecord);
     case RECORD_REQUEST:
         return sizeof(RequestRecord);
-    case RECORD_CELL:
-        return sizeof(CellRecord);
     default:
         return sizeof(Record);
     }
@@ -293,18 +268,4 @@ record_read_request(const Record *record,
            request->state <= LOCK_REQUEST_HELD && is_counter(request->token) &&
            is_counter(request->sequence) && request->since_us >= 0 && request->deadline_ms >= 0 &&
            request->bucket_length > 0;
-}
-
-gboolean
-record_read_cell(const Record *record,
-                 guint64 *out_page,
-                 guint32 *out_number,
-                 guint64 *out_last_token)
-{
-    const CellRecord *cell = (const CellRecord *)record;
-
-    *out_page = cell->page;
-    *out_number = (guint32)cell->number;
-    *out_last_token = cell->last_token;
-    return cell->number > 0 && cell->number < LOCK_CELLS_PER_PAGE && is_counter(cell->last_token);
 }

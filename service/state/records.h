@@ -18,7 +18,6 @@ typedef enum {
     RECORD_AGENT_GONE = 'g',
     RECORD_REQUEST = 'r',
     RECORD_REQUEST_ENDED = 'e',
-    RECORD_CELL = 'c', /* after the record of its request, which another one of that replaces */
     RECORD_LEASE = 'l',
     RECORD_TOKENS = 't',
     RECORD_DOCUMENT_KEY = 'k', /* in the two numbers of a Record */
@@ -38,12 +37,10 @@ typedef struct {
 void record_put(GByteArray *frame, RecordKind kind, guint64 agent, guint64 number);
 void record_put_agent(GByteArray *frame, const Agent *agent);
 void record_put_request(GByteArray *frame, const LockRequest *request);
-void record_put_cell(GByteArray *frame, const LockRequest *request);
 
 /* The size of the record of an agent, and the most that a request's has besides its strings. */
 gsize record_agent_size(const Agent *agent);
 #define RECORD_REQUEST_BYTES 96
-#define RECORD_CELL_BYTES    48
 
 /* As a GCompareFunc for pointers to records of requests: in the order in which they were made in a
  * bucket. */
@@ -64,9 +61,3 @@ gboolean record_read_request(const Record *record,
                              const char **out_bucket,
                              const char **out_name,
                              LockRequest *out_request);
-
-/* Where the cell of a lock is, and the last of its tokens. */
-gboolean record_read_cell(const Record *record,
-                          guint64 *out_page,
-                          guint32 *out_number,
-                          guint64 *out_last_token);

@@ -15,8 +15,7 @@ typedef struct {
     UserAgent *user_agent;
     GHashTable *agents;   /* of &AgentMark.number -> Agent, owned */
     GHashTable *requests; /* of Record, by agent and id: the last one of each live request */
-    GHashTable *cells;    /* likewise of those that have a cell: its record */
-    const ClosedPages *pages;
+    ClosedCells *cells;   /* NULL: there are none */
     Restored *restored;
 } Restore;
 
@@ -76,13 +75,8 @@ take_record(Restore *self, const Record *record)
         return g_hash_table_remove(self->agents, &record->agent);
     case RECORD_REQUEST:
         g_hash_table_add(self->requests, (gpointer)record);
-        g_hash_table_remove(self->cells, record);
         return TRUE;
-    case RECORD_CELL:
-        g_hash_table_add(self->cells, (gpointer)record);
-        return g_hash_table_contains(self->requests, record);
     case RECORD_REQUEST_ENDED:
-        g_hash_table_remove(self->cells, record);
         return g_hash_table_remove(self->requests, record);
     case RECORD_LEASE:
         numbers->deadline_us = (gint64)record->number;
@@ -127,28 +121,19 @@ restore_in(const PrincipalIdentity *owner,
     return lock_manager_restore(manager, agent, name, stored) != NULL;
 }
 
-/* Replaces what is stored of a lock with a cell by what its client has made of it. `*out_is_over`:
- * it was parked. If the page or the cell is not there, its client was never told of the cell, or
- * somebody has removed the file: then it is held until its client releases it. */
+/* Replaces what is stored of a lock with what its client has made of it, if it has had a cell.
+ * Returns FALSE if it is over: it was parked. If the cell is not there, its client was never told
+ * of it, or somebody has removed the file: then it is held until its client releases it. */
 static gboolean
-apply_cell(const Restore *self, const Record *record, LockRequest *stored, gboolean *out_is_over)
+apply_cell(const Restore *self, const Record *record, LockRequest *stored)
 {
-    const UserAgent *user_agent = self->user_agent;
-    LockCellClosed closed;
-    guint64 page, last_token;
-    guint32 number;
+    const LockCellClosed *closed =
+        self->cells != NULL ? closed_cells_find(self->cells, record->agent, record->number) : NULL;
 
-    *out_is_over = FALSE;
-    if (record == NULL)
+    if (closed == NULL)
         return TRUE;
-    if (!record_read_cell(record, &page, &number, &last_token) ||
-        stored->state != LOCK_REQUEST_HELD || stored->key == 0 || last_token < stored->token)
-        return FALSE;
-    if (self->pages != NULL && closed_pages_find(self->pages, page, number, stored->key, &closed)) {
-        *out_is_over = !closed.is_held;
-        cell_apply(&closed, last_token, user_agent->now_us, stored);
-    }
-    return TRUE;
+    cell_apply(closed, self->restored->numbers.token_ceiling, self->user_agent->now_us, stored);
+    return closed->is_held;
 }
 
 /* A request of a bucket that is shared since this start may contradict those of other users: then
@@ -161,12 +146,10 @@ restore_request(Restore *self, const Record *record)
     const char *bucket, *name;
     PrincipalIdentity owner;
     LockRequest stored;
-    gboolean is_over;
 
-    if (agent == NULL || !record_read_request(record, &bucket, &name, &stored) ||
-        !apply_cell(self, g_hash_table_lookup(self->cells, record), &stored, &is_over))
+    if (agent == NULL || !record_read_request(record, &bucket, &name, &stored))
         return FALSE;
-    if (is_over)
+    if (stored.state == LOCK_REQUEST_HELD && !apply_cell(self, record, &stored))
         return TRUE;
     if (crash_guard_skips(record->agent, record->number)) {
         self->restored->lost.agent = agent;
@@ -225,19 +208,15 @@ list_agents(Restore *self)
 }
 
 gboolean
-restore_all(Restored *restored,
-            UserAgent *user_agent,
-            const ClosedPages *pages,
-            guint8 *records,
-            gsize size)
+restore_all(
+    Restored *restored, UserAgent *user_agent, ClosedCells *cells, guint8 *records, gsize size)
 {
     Restore self = {
         .user_agent = user_agent,
         .agents =
             g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, (GDestroyNotify)agent_unref),
         .requests = g_hash_table_new(hash_record, is_same_record),
-        .cells = g_hash_table_new(hash_record, is_same_record),
-        .pages = pages,
+        .cells = cells,
         .restored = restored,
     };
     gboolean is_consistent;
@@ -252,7 +231,6 @@ restore_all(Restored *restored,
     is_consistent = list_agents(&self) && is_consistent;
     g_hash_table_unref(self.agents);
     g_hash_table_unref(self.requests);
-    g_hash_table_unref(self.cells);
     if (!is_consistent) {
         restored_undo(restored, user_agent);
         g_ptr_array_set_size(restored->agents, 0);

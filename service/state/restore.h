@@ -34,14 +34,11 @@ typedef struct {
     } lost;
 } Restored;
 
-/* Restores records, which are owned by `restored` from now on. A lock with a cell is held or not,
- * as its page says; without the page (`pages` may be NULL) it is held. Returns FALSE if nothing was
- * restored; tokens that were issued are not issued again nevertheless. */
-gboolean restore_all(Restored *restored,
-                     UserAgent *user_agent,
-                     const ClosedPages *pages,
-                     guint8 *records,
-                     gsize size);
+/* Restores records, which are owned by `restored` from now on. A lock that has had
+ * a cell is held or not, as that says; without the cell (`cells` may be NULL) it is held. Returns
+ * FALSE if nothing was restored; tokens that were issued are not issued again nevertheless. */
+gboolean restore_all(
+    Restored *restored, UserAgent *user_agent, ClosedCells *cells, guint8 *records, gsize size);
 
 /* Ends the requests of restored agents, without effects, if the service can't start. */
 void restored_undo(const Restored *restored, UserAgent *user_agent);

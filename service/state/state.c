@@ -4,6 +4,7 @@
 #include "state.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "crash-guard.h"
@@ -14,8 +15,7 @@
 #include "writer-lock.h"
 
 /* How many ids of an agent, and tokens, are reserved at a time. Tokens start from a clock of
- * microseconds: so they are a millisecond ahead of it after a restart, and never ahead of it if the
- * next start finds no state. */
+ * microseconds: so they are a millisecond ahead of it after a restart. */
 #define ID_BLOCK    256
 #define TOKEN_BLOCK 1000
 
@@ -26,6 +26,9 @@
 /* An upper bound of the bytes in a file besides those of agents and requests. */
 #define FILE_BYTES 4096UL
 
+#define LOCK_SUFFIX  ".lock"
+#define CELLS_SUFFIX ".cells"
+
 /* The room that is allocated in advance, at least. */
 #define AHEAD_BYTES (64UL * 1024)
 
@@ -33,13 +36,13 @@
 #define HISTORY_BYTES (128UL * 1024)
 
 struct State {
+    StateOptions options;
     char *directory;
     char *base; /* of the paths of the files */
     char *lock_path;
     int lock_fd;
-    gboolean offers_cells;
-    CellPages *pages;       /* NULL: there are none */
-    ClosedPages *old_pages; /* of an earlier instance; until state_begin() */
+    char *cells_path;
+    CellPages *pages; /* NULL: there are none */
     Log *log;
     Vanished *vanished;
     UserAgent *user_agent; /* NULL until state_begin() */
@@ -73,13 +76,14 @@ state_open(const StateOptions *options, GError **error)
     g_autofree char *bus = id_to_string(options->bus_id);
     g_autofree char *path = g_strdup_printf("%s/%s.state", options->directory, bus);
 
+    self->options = *options;
     self->directory = g_strdup(options->directory);
     self->base = g_strdup_printf("%s/%s", self->directory, bus);
-    self->lock_path = g_strdup_printf("%s.lock", self->base);
+    self->lock_path = g_strconcat(self->base, LOCK_SUFFIX, NULL);
+    self->cells_path = g_strconcat(self->base, CELLS_SUFFIX, NULL);
     self->requests = g_ptr_array_new_with_free_func((GDestroyNotify)lock_request_unref);
     self->agents = g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref);
     self->frame = g_byte_array_new();
-    self->offers_cells = options->offers_cells;
     self->lock_fd = writer_lock_take(self->directory, self->lock_path, error);
     if (self->lock_fd >= 0)
         self->log = log_open(path, options->bus_id, options->boot_id, error);
@@ -96,7 +100,6 @@ state_free(State *self)
         state_commit(self);
     crash_guard_end(FALSE);
     g_clear_pointer(&self->pages, cell_pages_free);
-    g_clear_pointer(&self->old_pages, closed_pages_free);
     g_clear_pointer(&self->log, log_free);
     if (self->lock_fd >= 0)
         close(self->lock_fd);
@@ -106,11 +109,40 @@ state_free(State *self)
     g_byte_array_unref(self->frame);
     g_free(self->base);
     g_free(self->lock_path);
+    g_free(self->cells_path);
     g_free(self->directory);
     g_free(self);
 }
 
 /* ---- restoring */
+
+/* Closes the cells of services on other buses that have ended: a client that has not noticed that
+ * its bus is gone could enter a lock that is granted on this one. */
+static gboolean
+close_cells_of_others(const State *self, gboolean may_read, GError **error)
+{
+    g_autoptr(GDir) directory = g_dir_open(self->directory, 0, error);
+    gboolean is_closed = directory != NULL;
+    const char *name;
+
+    while (is_closed && (name = g_dir_read_name(directory)) != NULL) {
+        g_autofree char *path = g_build_filename(self->directory, name, NULL);
+        g_autoptr(GString) lock_path = g_string_new(path);
+        g_autoptr(ClosedCells) cells = NULL;
+        int lock_fd = -1;
+
+        if (g_str_has_suffix(path, CELLS_SUFFIX) && !g_str_equal(path, self->cells_path)) {
+            g_string_truncate(lock_path, lock_path->len - strlen(CELLS_SUFFIX));
+            lock_fd = writer_lock_open_file(g_string_append(lock_path, LOCK_SUFFIX)->str, NULL);
+        }
+        if (lock_fd < 0)
+            continue;
+        cells = closed_cells_new(path, may_read, error);
+        is_closed = cells != NULL;
+        close(lock_fd);
+    }
+    return is_closed;
+}
 
 gboolean
 state_restore(State *self, UserAgent *user_agent, Restored *restored, GError **error)
@@ -120,33 +152,32 @@ state_restore(State *self, UserAgent *user_agent, Restored *restored, GError **e
     g_autofree char *guard_path = g_strdup_printf("%s.crash-guard", self->base);
     gboolean is_there =
         self->log->file.fd >= 0 || g_file_test(path, G_FILE_TEST_EXISTS | G_FILE_TEST_IS_SYMLINK);
+    g_autoptr(ClosedCells) cells = NULL;
     const char *fault = NULL;
     guint8 *records = NULL;
     gsize size = 0;
 
-    /* Whatever the file says: from here on no client can enter a lock by itself. */
-    g_clear_pointer(&self->old_pages, closed_pages_free);
-    self->old_pages = closed_pages_new(self->base, error);
-    if (self->old_pages == NULL)
-        return FALSE;
     crash_guard_begin(guard_path, user_agent->now_us);
-    if (is_there && crash_guard_skips(0, 0))
+    if (crash_guard_skips(0, 0))
         fault = "restoring the state has crashed the service three times";
-    else if (is_there)
+    /* Whatever the file says: from here on no client can enter a lock by itself. */
+    cells = closed_cells_new(self->cells_path, fault == NULL, error);
+    if (cells == NULL || !close_cells_of_others(self, fault == NULL, error))
+        return FALSE;
+    if (is_there && fault == NULL)
         records = log_read(self->log, &size, &fault, error);
-    if (!restore_all(restored, user_agent, self->old_pages, records, records != NULL ? size : 0))
+    if (!restore_all(restored, user_agent, cells, records, records != NULL ? size : 0))
         fault = "the state is inconsistent";
     if (is_there && records == NULL && fault == NULL)
         return FALSE;
-    /* What an instance issued whose state is lost may be ahead of the clock. */
-    if (self->offers_cells && restored->numbers.token_ceiling == 0)
-        user_agent_retire_token(user_agent,
-                                (guint64)MAX(user_agent->realtime_us, 0) + CELL_TOKENS_AHEAD);
+    if (restored->numbers.token_ceiling == 0)
+        user_agent_retire_unknown_tokens(user_agent);
     self->numbers = restored->numbers;
     self->deadline_us = self->numbers.deadline_us;
     if (fault != NULL) {
         g_warning("%s; starting without it; it is renamed to %s", fault, aside_path);
-        log_put_aside(self->log, aside_path);
+        if (is_there)
+            log_put_aside(self->log, aside_path);
     } else if (restored->lost.agent != NULL) {
         g_warning("restoring a request has crashed the service three times; the request is lost, "
                   "and the state is kept as %s",
@@ -169,8 +200,10 @@ state_end_recovery(void)
 static guint64
 get_token(const LockRequest *request)
 {
-    if (request->cell != NULL)
-        return request->cell->last_token;
+    const Cell *cell = lock_request_get_cell(request);
+
+    if (cell != NULL)
+        return cell->last_token;
     return request->queue->manager->clustered ? 0 : request->token;
 }
 
@@ -189,8 +222,6 @@ static void
 put_request(State *self, LockRequest *request)
 {
     record_put_request(self->frame, request);
-    if (request->cell != NULL)
-        record_put_cell(self->frame, request);
     request->is_stored = TRUE;
 }
 
@@ -254,7 +285,7 @@ get_live_bytes(const State *self)
     const guint32 *n = self->user_agent->total.n;
 
     return self->agent_bytes + (gsize)n[CHARGE_REQUEST] * RECORD_REQUEST_BYTES +
-           (gsize)self->user_agent->cells.length * RECORD_CELL_BYTES + n[CHARGE_TEXT_BYTE];
+           n[CHARGE_TEXT_BYTE];
 }
 
 void
@@ -291,7 +322,21 @@ is_in_place(gpointer data)
 {
     const State *self = data;
 
-    return log_is_in_place(self->log) && writer_lock_is_at(self->lock_fd, self->lock_path);
+    return log_is_in_place(self->log) && writer_lock_is_at(self->lock_fd, self->lock_path) &&
+           (self->pages == NULL || cell_pages_are_in_place(self->pages));
+}
+
+/* In place of those of an earlier instance. */
+static gboolean
+begin_pages(State *self, GError **error)
+{
+    if (self->pages != NULL)
+        return TRUE;
+    if (!cell_pages_remove(self->cells_path, error))
+        return FALSE;
+    if (self->options.offers_cells)
+        self->pages = cell_pages_new(self->cells_path);
+    return TRUE;
 }
 
 /* The files were removed. Another service may have found no lock since, and begun without them. */
@@ -302,7 +347,13 @@ write_again(gpointer data)
     gboolean has_lock = writer_lock_is_at(self->lock_fd, self->lock_path);
     g_autoptr(GError) error = NULL;
 
+    if (self->pages != NULL && !cell_pages_are_in_place(self->pages)) {
+        /* A successor would not find them. */
+        self->options.end_pages(self->options.data);
+        g_clear_pointer(&self->pages, cell_pages_free);
+    }
     if (has_lock && writer_lock_is_at(self->log->file.fd, self->log->path)) {
+        begin_pages(self, NULL);
         log_reserve(self->log, self->log->file.size); /* only the spare file is missing */
         return;
     }
@@ -316,6 +367,7 @@ write_again(gpointer data)
         g_warning("%s", error != NULL ? error->message : "another service has the state now");
         _exit(EXIT_FAILURE);
     }
+    begin_pages(self, NULL);
     state_reserve(self, 0);
 }
 
@@ -329,16 +381,13 @@ state_begin(State *self, UserAgent *user_agent, GError **error)
     if (write_all(self, error)) {
         state_reserve(self, 0);
         live_bytes = get_live_bytes(self);
-        if (get_room(self->log) >= (live_bytes > 0 ? live_bytes : AHEAD_BYTES)) {
-            if (self->old_pages != NULL)
-                closed_pages_remove(self->old_pages);
-            if (self->offers_cells)
-                self->pages = cell_pages_new(self->base);
+        if (get_room(self->log) < (live_bytes > 0 ? live_bytes : AHEAD_BYTES)) {
+            g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOSPC, "no space for the state in %s",
+                        self->directory);
+        } else if (begin_pages(self, error)) {
             self->vanished = vanished_watch(self->directory, is_in_place, write_again, self);
             return TRUE;
         }
-        g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOSPC, "no space for the state in %s",
-                    self->directory);
     }
     self->user_agent = NULL;
     return FALSE;

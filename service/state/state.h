@@ -12,9 +12,9 @@
  * Ids and tokens are never issued twice, not even those of requests that have ended. They are
  * reserved in blocks, so that not each has to be written: none above the stored ceilings is issued.
  *
- * A lock whose client leaves and enters it by itself is stored with the place of its cell, from
- * which the next instance learns whether it was held: it closes all cells before it restores
- * anything, and removes their pages when it has written its own file.
+ * Of a lock whose client leaves and enters it by itself, the pages in `BUS.cells` say whether it is
+ * held: the next instance closes all cells before it restores anything, and removes the pages when
+ * it has written its own file.
  *
  * The file is `BUS.state` in the state directory, where BUS is the id of the bus, since unique
  * names are valid on one bus only. The process that has the lock on `BUS.lock` may write it. A
@@ -42,6 +42,9 @@ typedef struct {
     guint8 bus_id[STATE_ID_BYTES];
     guint8 boot_id[STATE_ID_BYTES];
     gboolean offers_cells; /* pages can be created: state_new_page() */
+    /* Ends all pages, since their directory was removed. */
+    void (*end_pages)(gpointer data);
+    gpointer data;
 } StateOptions;
 
 /* Takes the lock. Returns NULL without an error if another process has it; that process may be

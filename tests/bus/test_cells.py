@@ -4,21 +4,24 @@
 """Cells: locks that their client leaves and enters again without a message. Whatever looks at such a
 lock, or wants it, finds it held or free as its client has left it."""
 
+import fcntl
 import os
 import random
 import shutil
+import signal
+import struct
 import subprocess
 import tempfile
 import time
 
 from buses import can_be_others
 from calls import ROOT
-from harness import diagnostic, main, wait_for
+from harness import diagnostic, main, service_with, wait_for
 from packetclient import Cells, LockError
 from sockets import open_socket_and_cells
 from statecase import StateCase
 
-CELLS_AHEAD_US = 60_000_000
+TOKENS_AHEAD_US = 60_000_000
 
 
 class Handle:
@@ -76,8 +79,8 @@ class CellCase(TmpfsCase):
     def make_handle(self):
         return Handle(self)
 
-    def pages(self):
-        return os.listdir(self.path('cells'))
+    def n_pages(self):
+        return len(os.listdir(self.path('cells')))
 
     def held(self, name=None):
         """What an observer sees: (name, clientId, token)."""
@@ -292,14 +295,14 @@ class Ends(CellCase):
         """The page ends with it; what is held is in the list of the next one."""
         self.handle.park('parked', cell=1)
         self.assertTrue(self.handle.request('held', cell=2))
-        self.assertEqual(len(self.pages()), 1)
+        self.assertEqual(self.n_pages(), 1)
         again = Handle(self, self.handle.raw)
         self.assertEqual([entry.key for entry in again.sock.live], [self.handle.key])
         self.assertEqual(again.sock.live[0].token, self.handle.token)
-        self.assertFalse(self.handle.cells.is_open(1) or self.handle.cells.is_open(2))
-        self.assertEqual(len(self.pages()), 1, 'that of the new socket')
+        self.assertEqual(self.n_pages(), 1, 'that of the new socket')
         again.sock.close()
-        wait_for(lambda: not self.pages(), what='end of the page')
+        wait_for(lambda: self.n_pages() == 0, what='end of the page')
+        self.assertFalse(self.handle.cells.is_open(1) or self.handle.cells.is_open(2))
         self.assertEqual(self.held(), [('held', self.handle.raw.name, self.handle.token)])
 
     def test_end_of_the_client(self):
@@ -323,8 +326,8 @@ class Ends(CellCase):
         self.handle.park('parked', cell=1)
         self.assertTrue(self.handle.request('held', cell=2))
         self.assertEqual(self.current.stop(), 0)
+        self.assertEqual(self.n_pages(), 0)
         self.assertFalse(self.handle.cells.is_open(1) or self.handle.cells.is_open(2))
-        self.assertEqual(self.pages(), [])
         self.start('--cells')
         self.assertEqual(self.held(), [('held', self.handle.raw.name, self.handle.token)])
 
@@ -340,7 +343,7 @@ class Ends(CellCase):
         self.assertEqual(old.wait_exit(), 0)
         self.assertFalse(handle.cells.is_open(1) or handle.cells.is_open(2))
         self.assertEqual(self.held(), [('held', handle.raw.name, handle.token)])
-        self.assertEqual(self.pages(), [])
+        self.assertEqual(self.n_pages(), 0)
 
     def test_a_parked_lock_does_not_keep_the_service(self):
         self.current.stop()
@@ -366,7 +369,7 @@ class Killed(CellCase):
         self.crash_and_start()
         self.assertEqual(self.held(), [('x', self.handle.raw.name, self.handle.token)])
         self.assertFalse(self.handle.leave())
-        self.assertEqual(self.pages(), [])
+        self.assertEqual(self.n_pages(), 0)
         again = Handle(self, self.handle.raw)
         self.assertEqual([(entry.key, entry.token) for entry in again.sock.live],
                          [(self.handle.key, self.handle.token)])
@@ -405,32 +408,63 @@ class Killed(CellCase):
         self.handle.enter()
         self.crash_and_start('--limit=nameBytes=100')
         self.assertEqual(self.held(), [('held', self.handle.raw.name, self.handle.token)])
-        self.assertEqual(self.pages(), [])
+        self.assertFalse(os.path.exists(self.path('cells')))
         self.assertIsNone(Handle(self, self.handle.raw).cells)
 
     def test_without_the_page_it_is_held(self):
         self.handle.park('x')
         self.crash()
-        page, = self.pages()
-        os.unlink(os.path.join(self.path('cells'), page))
+        shutil.rmtree(self.path('cells'))
         self.start('--cells')
         self.assertEqual([line[:2] for line in self.held()], [('x', self.handle.raw.name)])
 
     def test_a_cell_that_was_never_opened_is_held(self):
-        """The service ended between the commit and the opening: the page has another key."""
+        """The service ended between the commit and the opening: the cell is that of another request."""
         self.handle.park('x')
         self.crash()
-        self.handle.cells.set(1, self.handle.key + 1, Cells.KEY)
+        self.handle.cells.set(1, self.handle.cells.get(1, Cells.REQUEST) + 1, Cells.REQUEST)
         self.start('--cells')
         self.assertEqual([line[:2] for line in self.held()], [('x', self.handle.raw.name)])
 
     def test_closed_before_the_crash(self):
-        """What was closed and stored is an ordinary lock, whatever its page says afterwards."""
-        self.assertTrue(self.handle.request('x'))
+        """What was closed and is held is an ordinary lock, and what was parked is over."""
+        self.handle.park('parked', cell=2)
+        self.assertTrue(self.handle.request('held'))
         self.control.query()
-        self.handle.cells.set(1, self.handle.token << 2 | Cells.OPEN)
         self.crash_and_start()
-        self.assertEqual(self.held(), [('x', self.handle.raw.name, self.handle.token)])
+        self.assertEqual(self.held(), [('held', self.handle.raw.name, self.handle.token)])
+
+    def test_links_are_not_followed(self):
+        """Neither is closed, zeroed or removed what is no page of this directory."""
+        elsewhere = tempfile.mkdtemp(dir=self.directory)
+        for name in ('1', 'x'):
+            with open(os.path.join(elsewhere, name), 'wb') as file:
+                file.write(4096 * b'\xff')
+        self.crash()
+        os.mkdir(os.path.join(self.directory, 32 * 'b' + '.cells'))
+        os.symlink(os.path.join(elsewhere, '1'), os.path.join(self.directory, 32 * 'b' + '.cells', '1'))
+        os.symlink(elsewhere, os.path.join(self.directory, 32 * 'c' + '.cells'))
+        shutil.rmtree(self.path('cells'))
+        os.symlink(elsewhere, self.path('cells'))
+        self.start('--cells')
+        for name in ('1', 'x'):
+            with open(os.path.join(elsewhere, name), 'rb') as file:
+                self.assertEqual(file.read(), 4096 * b'\xff')
+        self.assertIsNone(Handle(self).cells)
+
+    def test_of_another_bus(self):
+        """A client that has not noticed the end of its bus enters no more, unless its service still runs."""
+        other_bus = os.path.join(self.directory, 32 * 'a')
+        self.handle.park('x')
+        self.crash()
+        os.rename(self.path('cells'), other_bus + '.cells')
+        with open(other_bus + '.lock', 'wb') as lock:
+            whole_file = struct.pack('hhqqi', fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            fcntl.fcntl(lock, fcntl.F_OFD_SETLK, whole_file)
+            self.start('--cells')
+            self.assertTrue(self.handle.cells.is_open(1))
+        self.restart('--cells')
+        self.assertFalse(self.handle.cells.is_open(1))
 
     def test_a_client_that_ended_meanwhile(self):
         self.handle.park('x')
@@ -446,7 +480,87 @@ class Killed(CellCase):
         os.unlink(self.path())
         self.start('--cells')
         self.assertFalse(self.handle.cells.is_open(1))
-        self.assertEqual(self.pages(), [])
+        self.assertEqual(self.n_pages(), 0)
+
+    def test_a_file_that_is_cut_off_during_the_start(self):
+        """SIGBUS counts as every crash of the start: the fourth one makes the pages zeros."""
+        self.assertTrue(self.handle.request('x'))
+        self.crash()
+        # A sanitizer would end the process with a status of its own.
+        sanitizer = os.environ.get('ASAN_OPTIONS', '') + ':handle_sigbus=0'
+        for _ in range(3):
+            service = self.start('--cells', ready=False, program=service_with('cells-cut-off'),
+                                 env={'ASAN_OPTIONS': sanitizer})
+            self.assertEqual(service.wait_exit(), -signal.SIGBUS, service.stderr())
+            self.wait_free()
+            page, = os.listdir(self.path('cells'))
+            with open(os.path.join(self.path('cells'), page), 'wb') as file:
+                file.write(4096 * b'\1')
+        service = self.start('--cells', program=service_with('cells-cut-off'))
+        self.assertIn('crashed the service three times', service.stderr())
+        self.assertEqual(self.held(), [])
+
+
+class Removed(CellCase):
+    """Files that are removed while the service runs: a successor could not close what is open."""
+
+    def check(self, remove):
+        self.handle.park('parked', cell=1)
+        self.assertTrue(self.handle.request('held', cell=2))
+        held = [('held', self.handle.raw.name, self.handle.token)]
+        remove()
+        wait_for(lambda: not self.handle.cells.is_open(1), what='end of the cells')
+        wait_for(lambda: os.path.exists(self.path('cells')), what='the next directory')
+        self.assertFalse(self.handle.cells.is_open(2))
+        self.assertEqual(self.held(), held)
+        again = Handle(self, self.handle.raw)
+        self.assertEqual([entry.key for entry in again.sock.live], [self.handle.key])
+        again.park('x')
+        self.restart('--cells')
+        self.assertFalse(again.cells.is_open(1))
+        self.assertEqual(self.held(), held)
+
+    def test_the_directory(self):
+        self.check(lambda: shutil.rmtree(self.directory))
+
+    def test_the_pages(self):
+        self.check(lambda: shutil.rmtree(self.path('cells')))
+
+
+class Tokens(CellCase):
+    def use_up(self):
+        """As if the handle had been entered as often as it is permitted. Returns its last token."""
+        for _ in range(200):
+            if not self.handle.request('x'):
+                break
+            last = self.handle.cells.get(1, Cells.LAST)
+            self.handle.cells.set(1, last << 2 | Cells.OPEN)
+            if last < self.handle.token + 100_000:
+                break
+        return max(last, self.handle.token)
+
+    def test_no_cell_far_ahead_of_the_clock(self):
+        before_us = time.time_ns() // 1000
+        token = self.use_up()
+        self.assertGreater(token, before_us + TOKENS_AHEAD_US)
+        self.assertLess(token, time.time_ns() // 1000 + TOKENS_AHEAD_US + 1_000)
+
+    def test_lost_states(self):
+        """Tokens grow whatever becomes of the state, and how often."""
+        tokens = [self.use_up()]
+        for _ in range(3):
+            self.crash()
+            os.unlink(self.path())
+            shutil.rmtree(self.path('cells'))
+            self.start('--cells')
+            self.handle = Handle(self)
+            tokens.append(self.handle.sock.request('x')[1])
+            self.handle.sock.end()
+            tokens.append(self.use_up())
+        self.crash()
+        self.start(state=False, env={'XDG_RUNTIME_DIR': ''})
+        tokens.append(self.lock_socket().request('x')[1])
+        self.assertEqual(tokens, sorted(set(tokens)))
 
 
 class Hostile(CellCase):
@@ -460,27 +574,30 @@ class Hostile(CellCase):
             name, cell = self.unique(), generator.randint(1, 63)
             self.assertTrue(self.handle.request(name, cell), f'seed {seed}, {number}')
             first, ceiling = self.handle.token, self.handle.cells.get(cell, Cells.LAST)
+            request = tuple(self.handle.cells.get(cell, field) for field in (Cells.AGENT, Cells.REQUEST))
             for field in range(8):
                 if generator.random() < 0.8:
                     self.handle.cells.set(cell, generator.choice(
                         (0, 1, 2, 3, 2 ** 64 - 1, 2 ** 63, first << 2, first << 2 | 2, (first - 1) << 2 | 3,
                          ceiling + 5 << 2 | 3, generator.getrandbits(64))), field)
             word = self.handle.cells.get(cell)
-            is_held, token = bool(word & 2), min(max(word >> 2, first), ceiling)
+            is_held, least, most = bool(word & 2), min(max(word >> 2, first), ceiling), ceiling
             if generator.random() < 0.1:
-                if self.handle.cells.get(cell, Cells.KEY) != self.handle.key:
-                    is_held, token = True, first
+                if tuple(self.handle.cells.get(cell, field) for field in (Cells.AGENT, Cells.REQUEST)) != request:
+                    is_held, least, most = True, first, first
+                else:  # limited to what was reserved by all
+                    most += 1_000
                 self.restart('--cells')
                 self.handle = Handle(self, self.handle.raw)
                 self.other = self.lock_socket(version=2)
             seen = self.held(name)
             self.assertEqual(len(seen), int(is_held), f'seed {seed}, {number}: word {word:#x}')
             if is_held:
-                self.assertEqual(seen[0][2], token, f'seed {seed}, {number}: word {word:#x}')
+                self.assertTrue(least <= seen[0][2] <= most, f'seed {seed}, {number}: {seen}, word {word:#x}')
                 entry = self.control.inspect(name=name)[0][0]
                 self.assertLess(entry['age'], 120_000, f'seed {seed}, {number}')
             _, next_token = self.other.steal(name)
-            self.assertGreater(next_token, token if is_held else first, f'seed {seed}, {number}')
+            self.assertGreater(next_token, seen[0][2] if is_held else first, f'seed {seed}, {number}')
             self.other.end()
 
     def test_refused(self):
@@ -495,19 +612,6 @@ class Hostile(CellCase):
 
     def other_without_page(self):
         return self.lock_socket(version=2)
-
-    def test_tokens_far_ahead(self):
-        """Who enters all the time gets no cell while its tokens are far ahead of the clock."""
-        for number in range(200):
-            if not self.handle.request('x'):
-                break
-            last = self.handle.cells.get(1, Cells.LAST)
-            # As if it had been entered that often.
-            self.handle.cells.set(1, last << 2 | Cells.OPEN)
-        now_us = time.time_ns() // 1000
-        self.assertLess(self.handle.token, now_us + 2 * CELLS_AHEAD_US)
-        self.assertGreater(number, 50)
-        self.assertNotEqual(self.handle.token, 0)
 
 
 class Limits(CellCase):
@@ -586,7 +690,6 @@ class Offered(TmpfsCase):
         self.start('--cells')
         cells = self.cells()
         name, = os.listdir(self.path('cells'))
-        self.assertRegex(name, '^[0-9a-f]{16}$')
         status = os.stat(os.path.join(self.path('cells'), name))
         self.assertEqual((status.st_mode & 0o7777, status.st_size, status.st_blocks * 512, status.st_ino),
                          (0o600, 4096, 4096, cells.inode))

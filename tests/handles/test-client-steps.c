@@ -68,7 +68,7 @@ set_up(Stepping *self)
 
     *self->progress = (Progress){0};
     self->page[1] = (LockCell){0};
-    self->cell = (Cell){.memory = &self->page[1], .page = 1, .number = 1};
+    self->cell = (Cell){.memory = &self->page[1]};
     fixture_set_up(&self->core, NULL);
     self->core.user_agent.gives_cells = TRUE;
     manager = fixture_manager(&self->core, 'A', FIXTURE_BUCKET);
@@ -76,7 +76,7 @@ set_up(Stepping *self)
         lock_manager_request(manager, fixture_agent(&self->core, 'A'), NAME, &options, &request),
         ==, LOCK_RESULT_OK);
     lock_manager_unref(manager);
-    g_assert_true(request->cell == &self->cell);
+    g_assert_true(lock_request_get_cell(request) == &self->cell);
     self->first = request->token;
     cells_open(&self->core.user_agent);
     g_assert_true(lock_cell_leave(self->cell.memory, self->first));

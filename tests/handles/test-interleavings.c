@@ -211,8 +211,9 @@ check_tables(void)
         for (const GList *link = w.agents[i] != NULL ? w.agents[i]->requests.head : NULL;
              link != NULL; link = link->next) {
             const LockRequest *request = link->data;
-            const gboolean is_open = request->cell != NULL && request->cell->is_open;
-            const guint64 word = is_open ? request->cell->memory->word : LOCK_CELL_HELD;
+            const Cell *cell = lock_request_get_cell(request);
+            const gboolean is_open = cell != NULL && cell->is_open;
+            const guint64 word = is_open ? cell->memory->word : LOCK_CELL_HELD;
 
             if (is_open && !(word & LOCK_CELL_OPEN))
                 steps_fail("a cell of client %u is closed", i);
@@ -557,9 +558,11 @@ start(void)
     note_tokens();
     check_tables();
     w.user_agent->gives_cells = TRUE;
+    /* Tokens are not ahead of the clock any more. */
+    user_agent_set_time(w.user_agent, WORLD_MONOTONIC_US, WORLD_REALTIME_US + TOKENS_AHEAD);
     if (w.program->range > 0) /* the last tokens before the limit on how far they may be ahead */
         user_agent_retire_token(w.user_agent,
-                                WORLD_REALTIME_US + 2 * CELL_TOKENS_AHEAD - 1 - w.program->range);
+                                WORLD_REALTIME_US + 2 * TOKENS_AHEAD - 1 - w.program->range);
 }
 
 static void
@@ -885,17 +888,9 @@ init_client(guint index)
 static void
 remove_files(void)
 {
-    g_autofree char *base = world_path(w.directory, BUS, "cells");
-    GDir *pages = g_dir_open(base, 0, NULL);
-    const char *name;
+    g_autofree char *cells = world_path(w.directory, BUS, "cells");
 
-    while (pages != NULL && (name = g_dir_read_name(pages)) != NULL) {
-        g_autofree char *path = g_build_filename(base, name, NULL);
-
-        g_assert_cmpint(unlink(path), ==, 0);
-    }
-    if (pages != NULL)
-        g_dir_close(pages);
+    cell_pages_remove(cells, NULL);
     world_remove_directory(w.directory);
     g_clear_pointer(&w.directory, g_free);
 }

@@ -100,6 +100,8 @@ open_service(Service *self)
     g_assert_no_error(error);
     state_end_recovery();
     self->user_agent.gives_cells = TRUE;
+    /* Tokens are not ahead of the clock any more. */
+    user_agent_set_time(&self->user_agent, WORLD_MONOTONIC_US, WORLD_REALTIME_US + TOKENS_AHEAD);
 }
 
 static void
@@ -341,8 +343,10 @@ is_expected(const char *found, guint turn, const LockCell *cell)
 
     if (length == 0 || pattern[length - 1] != '*')
         return g_str_equal(found, pattern);
-    /* Another key: the cell was not opened, and the lock is an ordinary one. */
-    if (cell != NULL && cell->key == (guint64)(pattern[1] - '0') && !(cell->word & LOCK_CELL_HELD))
+    /* The keys of A are odd. Another request: the cell was not opened, and the lock is an ordinary
+     * one. */
+    if (cell != NULL && cell->request == (guint64)(pattern[1] - '0' + 1) / 2 &&
+        !(cell->word & LOCK_CELL_HELD))
         return found[0] == '\0';
     return strlen(found) == length - 1 && strncmp(found, pattern, length - 1) == 0;
 }

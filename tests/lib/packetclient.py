@@ -166,7 +166,7 @@ def decode(packet):
 class Cells:
     """The page of cells, of whose words only one side at a time is changing one: a program needs atomic
     instructions instead."""
-    WORD, KEY, LAST, SINCE, SINCE_TOKEN = range(5)
+    WORD, KEY, LAST, SINCE, SINCE_TOKEN, AGENT, REQUEST = range(7)
     OPEN, IS_HELD = 1, 2
 
     def __init__(self, descriptor):

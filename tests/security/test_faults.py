@@ -72,6 +72,9 @@ FAULTS = [
     ('cell-while-watched', 'bus/test_cells.py', 'Looking.test_no_cell_while_somebody_watches'),
     ('cell-tokens-kept', 'bus/test_cells.py', 'Local.test_held_makes_others_wait'),
     ('cell-token-unlimited', 'bus/test_cells.py', 'Hostile.test_any_bytes_in_the_page'),
+    ('cells-gone-left-open', 'bus/test_cells.py', 'Removed.test_the_pages'),
+    ('cells-of-others-left-open', 'bus/test_cells.py', 'Killed.test_of_another_bus'),
+    ('tokens-from-the-clock', 'bus/test_cells.py', 'Tokens.test_lost_states'),
     # Locks of several hosts are held beyond the lease.
     ('lease-deadline-ignored', 'cluster/test_permits.py', 'Lease.test_over'),
     # All clients are searched at each disconnect.

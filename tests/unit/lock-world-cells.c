@@ -141,13 +141,14 @@ gboolean
 lock_world_restore_cell(World *world, const LockRequest *request, LockRequest *stored)
 {
     WorldCell *parked = find_parked(world, request);
+    const Cell *cell = lock_request_get_cell(request);
     LockCellClosed closed;
 
     *stored = *request;
-    if (request->cell == NULL || !request->cell->is_open)
+    if (cell == NULL || !cell->is_open)
         return TRUE;
-    lock_cell_close(request->cell->memory, &closed);
-    cell_apply(&closed, request->cell->last_token, world->core->now_us, stored);
+    lock_cell_close(cell->memory, &closed);
+    cell_apply(&closed, cell->last_token, world->core->now_us, stored);
     lock_world_check(world, closed.is_held == (parked == NULL), "cells at a restart");
     return closed.is_held;
 }
