@@ -83,15 +83,17 @@ map(int fd)
 CellPages *
 cell_pages_new(const char *path)
 {
-    const int fd =
-        mkdir(path, 0700) == 0 ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    const gboolean is_made = mkdir(path, 0700) == 0;
+    const int fd = is_made ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
     struct statfs status;
     CellPages *self;
 
     if (fd < 0 || fstatfs(fd, &status) < 0 || status.f_type != TMPFS_MAGIC) {
-        g_message("no cells: %s: %s", path, fd < 0 ? g_strerror(errno) : "it is on no tmpfs");
+        g_info("no cells: %s: %s", path, fd < 0 ? g_strerror(errno) : "it is on no tmpfs");
         if (fd >= 0)
             close(fd);
+        if (is_made)
+            rmdir(path);
         return NULL;
     }
     self = g_new0(CellPages, 1);

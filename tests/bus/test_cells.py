@@ -672,6 +672,7 @@ class Offered(TmpfsCase):
             self.skipTest('the sources are on a tmpfs')
         self.start('--cells')
         self.assertIsNone(self.cells())
+        self.assertFalse(os.path.exists(self.path('cells')))
 
     def test_not_without_state(self):
         self.start('--cells', state=False, env={'XDG_RUNTIME_DIR': ''})
