@@ -9,8 +9,11 @@
 #include "principal.h"
 #include "user-agent.h"
 
-/* The number of times that a lock with a cell can be entered, at most. */
+/* The number of tokens of a lock with a cell: at most this, and this part of those that are left
+ * before they are too far ahead of the clock. What is not used may be lost, so if locks get cells
+ * often, each gets as many as have come meanwhile. */
 #define RANGE_TOKENS (1 << 20)
+#define RANGE_PART   8
 
 static gboolean
 is_watched(const LockManager *manager)
@@ -31,7 +34,9 @@ is_watched(const LockManager *manager)
 static guint64
 get_last_token(const UserAgent *user_agent, guint64 first)
 {
-    return MIN(first + RANGE_TOKENS, (guint64)user_agent->realtime_us + TOKENS_AHEAD);
+    const guint64 end = (guint64)user_agent->realtime_us + TOKENS_AHEAD;
+
+    return first + MIN(RANGE_TOKENS, (MAX(end, first) - first) / RANGE_PART);
 }
 
 void

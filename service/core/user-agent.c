@@ -7,6 +7,9 @@
 #include "lock-manager.h"
 #include "principal.h"
 
+/* How much slower the token clock is while it is ahead of the system clock. */
+#define TOKEN_CLOCK_AHEAD_SLOWER 8
+
 void
 user_agent_init(UserAgent *user_agent, const Limits *limits)
 {
@@ -46,7 +49,7 @@ user_agent_set_time(UserAgent *user_agent, gint64 monotonic_us, gint64 realtime_
 
     user_agent->now_us += passed_us;
     user_agent->realtime_us = MAX(realtime_us, 0);
-    user_agent->token_clock += (guint64)passed_us / 2;
+    user_agent->token_clock += (guint64)passed_us / TOKEN_CLOCK_AHEAD_SLOWER;
     user_agent_retire_token(user_agent, (guint64)user_agent->realtime_us);
 }
 

@@ -562,7 +562,7 @@ start(void)
     user_agent_set_time(w.user_agent, WORLD_MONOTONIC_US, WORLD_REALTIME_US + TOKENS_AHEAD);
     if (w.program->range > 0) /* the last tokens before the limit on how far they may be ahead */
         user_agent_retire_token(w.user_agent,
-                                WORLD_REALTIME_US + 2 * TOKENS_AHEAD - 1 - w.program->range);
+                                WORLD_REALTIME_US + 2 * TOKENS_AHEAD - 1 - 8 * w.program->range);
 }
 
 static void

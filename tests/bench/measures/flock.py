@@ -107,7 +107,7 @@ def c_ways(settings, scene, path):
     def way(row, name, count):
         return steady_of(row, settings, 'flock', scene.address, path, name, count)
     yield way(FLOCK, 'flock', settings.count(100000, 2000))
-    yield way(HANDLE, 'handle', settings.count(1000000, 2000))
+    yield way(HANDLE, 'handle', settings.count(100000, 2000))
     yield way(LOCK, 'lock', settings.count(5000, 1000))
     yield way(FLOCK + COMPETING, 'compete-flock', settings.count(300, 20))
     yield way(HANDLE + COMPETING, 'compete-handle', settings.count(300, 20))
