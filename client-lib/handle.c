@@ -34,9 +34,10 @@
  * the help of this process when anybody requests it, or looks at it. Until then, to enter and to
  * leave take one atomic instruction each.
  *
- * Parking needs a service that is started with `--cells`, and is used by up to 63 handles of an
- * agent; it is never used in buckets of a cluster, nor by sandboxed applications or on the system
- * bus. In all other cases, a handle costs what requesting and releasing the lock costs.
+ * Parking is used by up to 63 handles of an agent; never in buckets of a cluster, nor by sandboxed
+ * applications or on the system bus, nor with a service that stores its state on a disk, or is
+ * started with `--no-cells`. In all other cases, a handle costs what requesting and releasing the
+ * lock costs.
  *
  * A handle is entered once at a time. Threads may share it: they wait for each other, in the order
  * in which they have entered. But a thread that has lost the lock has to leave before another one

@@ -40,7 +40,7 @@ typedef struct {
     gboolean replace;
     char *state_dir;
     gboolean no_state;
-    gboolean cells;
+    gboolean no_cells;
     char *cluster_config;
     char *cluster_socket;
     gboolean verbose;
@@ -75,8 +75,8 @@ parse_command_line(int *argc, char ***argv, CommandLine *line, GError **error)
          "DIR"},
         {"no-state", 0, 0, G_OPTION_ARG_NONE, &line->no_state,
          "Don't store the state: locks end with the service", NULL},
-        {"cells", 0, 0, G_OPTION_ARG_NONE, &line->cells,
-         "Let clients take a lock again without a message (experimental)", NULL},
+        {"no-cells", 0, 0, G_OPTION_ARG_NONE, &line->no_cells,
+         "Let clients take no lock again without a message", NULL},
         {"cluster-config", 0, 0, G_OPTION_ARG_FILENAME, &line->cluster_config,
          "Configuration of a cluster (default with --system: " CLUSTER_CONFIG_PATH ")", "FILE"},
         {"cluster-socket", 0, 0, G_OPTION_ARG_FILENAME, &line->cluster_socket,
@@ -250,7 +250,7 @@ serve(const CommandLine *line, const Limits *limits)
     const ServerOptions options = {
         .replace = line->replace,
         .state_directory = state_directory,
-        .offers_cells = line->cells,
+        .offers_cells = !line->no_cells,
         .idle_exit_secs = line->idle_exit_secs,
         .serves_groups = line->system,
     };

@@ -72,7 +72,7 @@ class CellCase(TmpfsCase):
 
     def setUp(self):
         super().setUp()
-        self.start('--cells')
+        self.start()
         self.handle = Handle(self)
         self.other = self.lock_socket(version=2)
 
@@ -328,18 +328,18 @@ class Ends(CellCase):
         self.assertEqual(self.current.stop(), 0)
         self.assertEqual(self.n_pages(), 0)
         self.assertFalse(self.handle.cells.is_open(1) or self.handle.cells.is_open(2))
-        self.start('--cells')
+        self.start()
         self.assertEqual(self.held(), [('held', self.handle.raw.name, self.handle.token)])
 
     def test_replace(self):
         self.current.stop()
         self.wait_free()
-        self.start('--cells', '--replace')
+        self.start('--replace')
         handle = self.make_handle()
         handle.park('parked', cell=1)
         self.assertTrue(handle.request('held', cell=2))
         old = self.current
-        self.start('--cells', '--replace')
+        self.start('--replace')
         self.assertEqual(old.wait_exit(), 0)
         self.assertFalse(handle.cells.is_open(1) or handle.cells.is_open(2))
         self.assertEqual(self.held(), [('held', handle.raw.name, handle.token)])
@@ -348,7 +348,7 @@ class Ends(CellCase):
     def test_a_parked_lock_does_not_keep_the_service(self):
         self.current.stop()
         self.wait_free()
-        service = self.start('--cells', '--idle-exit=0.3')
+        service = self.start('--idle-exit=0.3')
         handle = self.make_handle()
         handle.park('x')
         self.assertEqual(service.wait_exit(), 0)
@@ -360,7 +360,7 @@ class Killed(CellCase):
 
     def crash_and_start(self, *arguments):
         self.crash()
-        self.start(*(arguments or ('--cells',)))
+        self.start(*arguments)
         self.assertFalse(self.handle.cells.is_open(1))
 
     def test_held(self):
@@ -390,7 +390,7 @@ class Killed(CellCase):
             self.assertIsNotNone(self.handle.enter())
             self.assertTrue(self.handle.leave())
         self.handle.enter()
-        self.start('--cells')
+        self.start()
         self.assertEqual(self.held(), [('x', self.handle.raw.name, self.handle.token)])
 
     def test_twice(self):
@@ -402,11 +402,11 @@ class Killed(CellCase):
             self.crash_and_start()
         self.assertEqual(self.held(), [('held', self.handle.raw.name, self.handle.token)])
 
-    def test_without_the_option_they_are_closed_too(self):
+    def test_without_new_ones_they_are_closed_too(self):
         self.handle.park('parked', cell=2)
         self.handle.park('held', cell=1)
         self.handle.enter()
-        self.crash_and_start('--limit=nameBytes=100')
+        self.crash_and_start('--no-cells')
         self.assertEqual(self.held(), [('held', self.handle.raw.name, self.handle.token)])
         self.assertFalse(os.path.exists(self.path('cells')))
         self.assertIsNone(Handle(self, self.handle.raw).cells)
@@ -415,7 +415,7 @@ class Killed(CellCase):
         self.handle.park('x')
         self.crash()
         shutil.rmtree(self.path('cells'))
-        self.start('--cells')
+        self.start()
         self.assertEqual([line[:2] for line in self.held()], [('x', self.handle.raw.name)])
 
     def test_a_cell_that_was_never_opened_is_held(self):
@@ -423,7 +423,7 @@ class Killed(CellCase):
         self.handle.park('x')
         self.crash()
         self.handle.cells.set(1, self.handle.cells.get(1, Cells.REQUEST) + 1, Cells.REQUEST)
-        self.start('--cells')
+        self.start()
         self.assertEqual([line[:2] for line in self.held()], [('x', self.handle.raw.name)])
 
     def test_closed_before_the_crash(self):
@@ -446,7 +446,7 @@ class Killed(CellCase):
         os.symlink(elsewhere, os.path.join(self.directory, 32 * 'c' + '.cells'))
         shutil.rmtree(self.path('cells'))
         os.symlink(elsewhere, self.path('cells'))
-        self.start('--cells')
+        self.start()
         for name in ('1', 'x'):
             with open(os.path.join(elsewhere, name), 'rb') as file:
                 self.assertEqual(file.read(), 4096 * b'\xff')
@@ -461,9 +461,9 @@ class Killed(CellCase):
         with open(other_bus + '.lock', 'wb') as lock:
             whole_file = struct.pack('hhqqi', fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
             fcntl.fcntl(lock, fcntl.F_OFD_SETLK, whole_file)
-            self.start('--cells')
+            self.start()
             self.assertTrue(self.handle.cells.is_open(1))
-        self.restart('--cells')
+        self.restart()
         self.assertFalse(self.handle.cells.is_open(1))
 
     def test_a_client_that_ended_meanwhile(self):
@@ -471,14 +471,14 @@ class Killed(CellCase):
         self.handle.enter()
         self.crash()
         self.handle.raw.close()
-        self.start('--cells')
+        self.start()
         self.assertNotEqual(self.lock_socket().request('x')[1], 0)
 
     def test_all_pages_are_closed_whatever_the_file_says(self):
         self.handle.park('x')
         self.crash()
         os.unlink(self.path())
-        self.start('--cells')
+        self.start()
         self.assertFalse(self.handle.cells.is_open(1))
         self.assertEqual(self.n_pages(), 0)
 
@@ -489,14 +489,14 @@ class Killed(CellCase):
         # A sanitizer would end the process with a status of its own.
         sanitizer = os.environ.get('ASAN_OPTIONS', '') + ':handle_sigbus=0'
         for _ in range(3):
-            service = self.start('--cells', ready=False, program=service_with('cells-cut-off'),
+            service = self.start(ready=False, program=service_with('cells-cut-off'),
                                  env={'ASAN_OPTIONS': sanitizer})
             self.assertEqual(service.wait_exit(), -signal.SIGBUS, service.stderr())
             self.wait_free()
             page, = os.listdir(self.path('cells'))
             with open(os.path.join(self.path('cells'), page), 'wb') as file:
                 file.write(4096 * b'\1')
-        service = self.start('--cells', program=service_with('cells-cut-off'))
+        service = self.start(program=service_with('cells-cut-off'))
         self.assertIn('crashed the service three times', service.stderr())
         self.assertEqual(self.held(), [])
 
@@ -516,7 +516,7 @@ class Removed(CellCase):
         again = Handle(self, self.handle.raw)
         self.assertEqual([entry.key for entry in again.sock.live], [self.handle.key])
         again.park('x')
-        self.restart('--cells')
+        self.restart()
         self.assertFalse(again.cells.is_open(1))
         self.assertEqual(self.held(), held)
 
@@ -562,7 +562,7 @@ class Tokens(CellCase):
             self.crash()
             os.unlink(self.path())
             shutil.rmtree(self.path('cells'))
-            self.start('--cells')
+            self.start()
             self.handle = Handle(self)
             tokens.append(self.handle.sock.request('x')[1])
             self.handle.sock.end()
@@ -597,7 +597,7 @@ class Hostile(CellCase):
                     is_held, least, most = True, first, first
                 else:  # limited to what was reserved by all
                     most += 1_000
-                self.restart('--cells')
+                self.restart()
                 self.handle = Handle(self, self.handle.raw)
                 self.other = self.lock_socket(version=2)
             seen = self.held(name)
@@ -630,7 +630,7 @@ class Limits(CellCase):
         self.wait_free()
         for limit, other in (('requestsPerClient', False), ('requestsPerUid', True), ('requestsTotal', True)):
             with self.subTest(limit):
-                service = self.start('--cells', f'--limit={limit}=10')
+                service = self.start(f'--limit={limit}=10')
                 handle = self.make_handle()
                 n_max = self.fill(handle.sock, limit)
                 handle.sock.end()
@@ -663,13 +663,13 @@ class Offered(TmpfsCase):
             self.addCleanup(cells.close)
         return cells
 
-    def test_not_without_the_option(self):
-        self.start()
+    def test_not_with_the_option(self):
+        self.start('--no-cells')
         self.assertIsNone(self.cells())
         self.assertFalse(os.path.exists(self.path('cells')))
 
     def test_not_to_an_older_client(self):
-        self.start('--cells')
+        self.start()
         self.assertIsNone(self.cells(version=2))
         self.assertIsNotNone(self.cells())
 
@@ -680,25 +680,25 @@ class Offered(TmpfsCase):
         if subprocess.run(['stat', '-fc', '%T', self.directory], capture_output=True, check=True,
                           text=True).stdout.strip() == 'tmpfs':
             self.skipTest('the sources are on a tmpfs')
-        self.start('--cells')
+        self.start()
         self.assertIsNone(self.cells())
         self.assertFalse(os.path.exists(self.path('cells')))
 
     def test_not_without_state(self):
-        self.start('--cells', state=False, env={'XDG_RUNTIME_DIR': ''})
+        self.start(state=False, env={'XDG_RUNTIME_DIR': ''})
         self.assertIsNone(self.cells())
 
     def test_not_to_other_users(self):
         if not can_be_others():
             self.skipTest('needs root, to connect as another user')
-        self.start('--cells')
+        self.start()
         client = self.raw_client(uid=65534, descriptors=True)
         sock, cells = open_socket_and_cells(client)
         self.addCleanup(sock.close)
         self.assertIsNone(cells)
 
     def test_the_file(self):
-        self.start('--cells')
+        self.start()
         cells = self.cells()
         name, = os.listdir(self.path('cells'))
         status = os.stat(os.path.join(self.path('cells'), name))

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Handles. Everything here is so with and without cells, which this program is told of by
- * WEBLOCKS_TEST_CELLS; what is different is checked by expect_parked(). */
+/* Handles. Everything here is so with and without cells, as WEBLOCKS_TEST_SERVICE_OPTION says; what
+ * is different is checked by expect_parked(). */
 
 #include "tests/client/fixture.h"
 
@@ -683,7 +683,7 @@ test_replaced(void)
 int
 main(int argc, char **argv)
 {
-    has_cells = g_getenv("WEBLOCKS_TEST_CELLS") != NULL;
+    has_cells = g_getenv("WEBLOCKS_TEST_SERVICE_OPTION") == NULL;
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/handle/enter", test_enter);
     g_test_add_func("/handle/dropped", test_dropped);

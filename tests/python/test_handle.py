@@ -61,6 +61,7 @@ with handle:
 
 
 class Handles(PythonTestCase):
+    arguments = ('--no-cells',)
     has_cells = False
 
     def setUp(self):
@@ -196,6 +197,7 @@ class Handles(PythonTestCase):
 
 
 class CtrlC(PythonTestCase):
+    arguments = ('--no-cells',)
     has_cells = False
 
     def test_while_entering_and_leaving(self):
@@ -260,7 +262,7 @@ class CtrlC(PythonTestCase):
 
 
 class InCells:
-    arguments = ('--cells',)
+    arguments = ()
     has_cells = True
 
 

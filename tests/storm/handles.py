@@ -54,7 +54,7 @@ class Storm:
                  self.service_kills >= self.counts.service_kills))
 
     def start_service(self):
-        service = Service(self.bus, ['--cells', '--replace'])
+        service = Service(self.bus, ['--replace'])
         return service.wait_ready(self.control, PATIENCE)
 
     def change_service(self):

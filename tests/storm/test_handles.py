@@ -34,8 +34,6 @@ class Handles(BusTestCase):
 class Ending(BusTestCase):
     """A check that asks kill() whether a holder is alive finds two: this is none of two locks."""
 
-    arguments = ('--cells',)
-
     def look(self, which):
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         with tempfile.TemporaryDirectory(dir='/dev/shm') as directory:

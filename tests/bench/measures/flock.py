@@ -29,7 +29,7 @@ OVER = ', handed over to a process that waits'
 
 def declare(_settings):
     table = Table('flock', 'Against flock',
-                  'A program that takes the same lock again and again. The service runs with `--cells`, and the file '
+                  'A program that takes the same lock again and again. The file '
                   'of flock is on a tmpfs, as the state of the service is. The ratio is the row to that of flock in '
                   'the same language, or to the row above it. Without competition a handle sends no message; the '
                   'shell starts a process for each lock, which is most of its time in both rows. With competition '
@@ -120,7 +120,7 @@ def c_ways(settings, scene, path):
 def measure(settings, table):
     for which in CORES:
         with cores(which), contextlib.ExitStack() as stack:
-            scene = stack.enter_context(Scene(settings, settings.best_kind, arguments=['--cells']))
+            scene = stack.enter_context(Scene(settings, settings.best_kind))
             path = os.path.join(stack.enter_context(tempfile.TemporaryDirectory(dir='/dev/shm')), 'file')
             pathlib.Path(path).touch()
             ways = [way for make in (c_ways, python_ways, shell_ways) for way in make(settings, scene, path)]
