@@ -12,6 +12,7 @@
 
 #define WAIT_SECONDS 60
 
+_Thread_local GError *test_error;
 static PrivateBus *bus;
 static const char *const *service_limits;
 

@@ -72,6 +72,29 @@ void test_iterate(void);
  * resulting callbacks have run. */
 void test_settle(WebLocksManager *manager);
 
+/* ---- errors */
+
+/* What the calls below get as their argument for an error. */
+extern _Thread_local GError *test_error;
+
+/* The value of a call, which must have set no error. */
+#define no_error(call)                 \
+    ({                                 \
+        __auto_type value = (call);    \
+        g_assert_no_error(test_error); \
+        value;                         \
+    })
+#define assert_done(call) g_assert_true(no_error(call))
+/* The call returns NULL or FALSE, and sets this error. */
+#define assert_fails(call, domain, code)          \
+    G_STMT_START                                  \
+    {                                             \
+        g_assert_true(!(call));                   \
+        g_assert_error(test_error, domain, code); \
+        g_clear_error(&test_error);               \
+    }                                             \
+    G_STMT_END
+
 /* ---- answers of async calls */
 
 typedef struct {

@@ -14,11 +14,9 @@
 static WebLocksManager *
 manager_new(const PrivateBus *bus)
 {
-    g_autoptr(GError) error = NULL;
     g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, bus->address);
 
-    g_initable_init(G_INITABLE(agent), NULL, &error);
-    g_assert_no_error(error);
+    no_error(g_initable_init(G_INITABLE(agent), NULL, &test_error));
     return test_manager_of(agent);
 }
 

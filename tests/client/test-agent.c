@@ -35,9 +35,8 @@ TEST("/agent/default-by-bus-and-context", test_default)
 TEST("/agent/default-is-freed", test_default_freed)
 {
     WebLocksAgent *agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
-    g_autoptr(GError) error = NULL;
 
-    g_assert_true(g_initable_init(G_INITABLE(agent), NULL, &error));
+    assert_done(g_initable_init(G_INITABLE(agent), NULL, &test_error));
     g_object_add_weak_pointer(G_OBJECT(agent), (gpointer *)&agent);
     g_object_unref(agent);
     test_iterate();
@@ -76,10 +75,9 @@ TEST("/agent/names-of-buckets", test_bucket_names)
     }
     for (guint i = 0; i < G_N_ELEMENTS(bad); i++) {
         g_autoptr(WebLocksManager) manager = web_locks_manager_new(agent, bad[i]);
-        g_autoptr(GError) error = NULL;
 
-        g_assert_null(web_locks_manager_request_sync(manager, "a", NULL, NULL, &error));
-        g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+        assert_fails(web_locks_manager_request_sync(manager, "a", NULL, NULL, &test_error),
+                     G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
     }
 }
 
@@ -110,24 +108,19 @@ TEST("/agent/bad-bucket", test_bad_bucket)
     g_autoptr(WebLocksAgent) agent = test_agent_new();
     g_autoptr(WebLocksManager) bad = web_locks_manager_new(agent, "");
     g_autoptr(WebLocksOptions) options = test_if_available();
-    g_autoptr(GError) error = NULL;
     g_auto(Answer) answer = {0};
 
-    g_assert_null(web_locks_manager_request_sync(bad, "a", options, NULL, &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
-    g_clear_error(&error);
-    g_assert_null(web_locks_manager_query_sync(bad, NULL, &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
-    g_clear_error(&error);
-    g_assert_cmpint(web_locks_manager_break_sync(bad, "a", NULL, NULL, &error), ==, -1);
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
-    g_clear_error(&error);
-    g_assert_null(web_locks_monitor_new_sync(bad, NULL, &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
-    g_clear_error(&error);
+    assert_fails(web_locks_manager_request_sync(bad, "a", options, NULL, &test_error), G_IO_ERROR,
+                 G_IO_ERROR_INVALID_ARGUMENT);
+    assert_fails(web_locks_manager_query_sync(bad, NULL, &test_error), G_IO_ERROR,
+                 G_IO_ERROR_INVALID_ARGUMENT);
+    assert_fails(web_locks_manager_break_sync(bad, "a", NULL, NULL, &test_error) >= 0, G_IO_ERROR,
+                 G_IO_ERROR_INVALID_ARGUMENT);
+    assert_fails(web_locks_monitor_new_sync(bad, NULL, &test_error), G_IO_ERROR,
+                 G_IO_ERROR_INVALID_ARGUMENT);
     web_locks_monitor_new_async(bad, NULL, answer_take, &answer);
-    g_assert_null(web_locks_monitor_new_finish(answer_wait(&answer), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+    assert_fails(web_locks_monitor_new_finish(answer_wait(&answer), &test_error), G_IO_ERROR,
+                 G_IO_ERROR_INVALID_ARGUMENT);
 }
 
 /* ---- connecting */
@@ -145,15 +138,13 @@ TEST("/agent/notify", test_notify)
     gboolean connected = FALSE;
     guint n_connected = 0, n_client_id = 0;
     g_auto(Answer) answer = {0};
-    g_autoptr(GError) error = NULL;
 
     g_signal_connect(agent, "notify::connected", G_CALLBACK(count_notify), &n_connected);
     g_signal_connect(agent, "notify::client-id", G_CALLBACK(count_notify), &n_client_id);
     g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, NULL, answer_take,
                                 &answer);
-    g_assert_true(
-        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&answer), &error));
-    g_assert_no_error(error);
+    assert_done(
+        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&answer), &test_error));
     test_wait(test_is_set, &n_connected);
     test_wait(test_is_set, &n_client_id);
     g_object_get(agent, "connected", &connected, "client-id", &client_id, NULL);
@@ -185,13 +176,11 @@ is_not_running(gpointer agent)
 TEST("/agent/service-running", test_service_running)
 {
     g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_SESSION, NULL);
-    g_autoptr(GError) error = NULL;
     gboolean running = TRUE;
     guint n_notifies = 0;
 
     g_assert_false(web_locks_agent_get_service_running(agent)); /* it is not connected yet */
-    g_assert_true(g_initable_init(G_INITABLE(agent), NULL, &error));
-    g_assert_no_error(error);
+    assert_done(g_initable_init(G_INITABLE(agent), NULL, &test_error));
     g_assert_true(web_locks_agent_get_service_running(agent));
     test_iterate();
 
@@ -222,17 +211,15 @@ TEST("/agent/connect-cancelled", test_connect_cancelled)
     g_auto(Answer) answer = {0};
 
     g_cancellable_cancel(before);
-    g_assert_false(g_initable_init(G_INITABLE(agent), before, &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    g_clear_error(&error);
+    assert_fails(g_initable_init(G_INITABLE(agent), before, &test_error), G_IO_ERROR,
+                 G_IO_ERROR_CANCELLED);
     g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, during, answer_take,
                                 &answer);
     g_cancellable_cancel(during);
-    g_assert_false(
-        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&answer), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    g_clear_error(&error);
-    g_assert_true(g_initable_init(G_INITABLE(agent), NULL, &error)); /* it can still connect */
+    assert_fails(
+        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&answer), &test_error),
+        G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    assert_done(g_initable_init(G_INITABLE(agent), NULL, &test_error)); /* it can still connect */
     g_assert_no_error(error);
 }
 
@@ -243,7 +230,6 @@ TEST("/agent/close", test_close)
     g_autoptr(WebLocksManager) holder = test_manager_new(), manager = test_manager_new();
     WebLocksAgent *agent = web_locks_manager_get_agent(manager);
     g_autoptr(WebLocksLock) held = test_lock(holder, "a"), lock = test_lock(manager, "b");
-    g_autoptr(GError) error = NULL;
     g_auto(Losses) losses = {0};
     g_auto(Answer) waiting = {0}, asked = {0}, query = {0}, after = {0};
 
@@ -256,30 +242,28 @@ TEST("/agent/close", test_close)
     answer_ask(&after, manager, "d");
     answer_expect_error(&waiting, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_CLOSED);
     answer_expect_error(&asked, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_CLOSED);
-    g_assert_null(web_locks_manager_query_finish(manager, answer_wait(&query), &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_CLOSED);
-    g_clear_error(&error);
+    assert_fails(web_locks_manager_query_finish(manager, answer_wait(&query), &test_error),
+                 WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_CLOSED);
     answer_expect_error(&after, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
     test_wait(test_is_set, &losses.n_lost);
     g_assert_cmpstr(losses.reason, ==, "terminated");
     test_wait_for_state(holder, "a | ");
 
     web_locks_agent_close(agent);
-    g_assert_null(web_locks_manager_request_sync(manager, "a", NULL, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+    assert_fails(web_locks_manager_request_sync(manager, "a", NULL, NULL, &test_error),
+                 WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
 }
 
 TEST("/agent/close-unused", test_close_unused)
 {
     g_autoptr(GMainContext) context = g_main_context_new();
     g_autoptr(WebLocksAgent) agent = NULL;
-    g_autoptr(GError) error = NULL;
 
     g_main_context_push_thread_default(context);
     agent = web_locks_agent_new(G_BUS_TYPE_SESSION, NULL);
     web_locks_agent_close(agent);
-    g_assert_false(g_initable_init(G_INITABLE(agent), NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+    assert_fails(g_initable_init(G_INITABLE(agent), NULL, &test_error), WEB_LOCKS_ERROR,
+                 WEB_LOCKS_ERROR_INVALID_STATE);
     g_clear_object(&agent);
     test_iterate();
     g_main_context_pop_thread_default(context);
@@ -319,7 +303,6 @@ TEST("/agent/bus-terminates", test_bus_terminates)
     g_autoptr(WebLocksManager) manager = NULL, again = NULL;
     g_autoptr(WebLocksMonitor) monitor = NULL;
     g_autoptr(WebLocksLock) lock = NULL;
-    g_autoptr(GError) error = NULL;
     guint n_connected = 0;
     g_auto(Losses) losses = {0};
     g_auto(Answer) waiting = {0}, query = {0};
@@ -328,8 +311,7 @@ TEST("/agent/bus-terminates", test_bus_terminates)
     agent = web_locks_agent_new(G_BUS_TYPE_NONE, bus->address);
     manager = test_manager_of(agent);
     lock = test_lock(manager, "a");
-    monitor = web_locks_monitor_new_sync(manager, NULL, &error);
-    g_assert_no_error(error);
+    monitor = no_error(web_locks_monitor_new_sync(manager, NULL, &test_error));
     losses_watch(&losses, lock);
     g_signal_connect(agent, "notify::connected", G_CALLBACK(count_notify), &n_connected);
     answer_ask(&waiting, manager, "a");
@@ -344,8 +326,8 @@ TEST("/agent/bus-terminates", test_bus_terminates)
     answer_wait(&query);
     test_wait(test_is_set, &n_connected);
     g_assert_false(web_locks_agent_get_connected(agent));
-    g_assert_null(web_locks_manager_request_sync(manager, "a", NULL, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    assert_fails(web_locks_manager_request_sync(manager, "a", NULL, NULL, &test_error),
+                 WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
     test_wait(is_empty, web_locks_monitor_get_held(monitor));
 }
 

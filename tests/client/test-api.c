@@ -111,20 +111,20 @@ TEST("/api/break", test_break)
     g_assert_null(web_locks_manager_get_application(listed));
     g_assert_cmpuint(web_locks_manager_get_uid(listed), ==, getuid());
     g_assert_cmpuint(web_locks_manager_get_uid(manager), ==, getuid());
-    snapshot = web_locks_manager_inspect_sync(listed, "a", NULL, &error);
-    g_assert_no_error(error);
+    snapshot = no_error(web_locks_manager_inspect_sync(listed, "a", NULL, &test_error));
     info = g_list_model_get_item(web_locks_snapshot_get_held(snapshot), 0);
     g_assert_cmpstr(web_locks_lock_info_get_application(info), ==, "");
     g_assert_cmpint(web_locks_manager_break_sync(listed, "b", NULL, NULL, &error), ==, 0);
     g_assert_cmpint(web_locks_manager_break_sync(listed, "a", info, NULL, &error), ==, 1);
-    g_assert_cmpint(web_locks_manager_break_sync(listed, "a", info, NULL, &error), ==, 0);
-    g_assert_no_error(error);
+    g_assert_cmpint(no_error(web_locks_manager_break_sync(listed, "a", info, NULL, &test_error)),
+                    ==, 0);
     second = test_lock(manager, "a");
     web_locks_manager_break_async(manager, "a", NULL, NULL, answer_take, &answer);
-    g_assert_cmpint(web_locks_manager_break_finish(manager, answer_wait(&answer), &error), ==, 1);
-    g_assert_no_error(error);
-    g_assert_cmpint(web_locks_manager_break_sync(manager, "-a", NULL, NULL, &error), ==, -1);
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
+    g_assert_cmpint(
+        no_error(web_locks_manager_break_finish(manager, answer_wait(&answer), &test_error)), ==,
+        1);
+    assert_fails(web_locks_manager_break_sync(manager, "-a", NULL, NULL, &test_error) >= 0,
+                 WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
 }
 
 static gboolean
@@ -142,16 +142,12 @@ TEST("/api/monitors-of-all-buckets", test_monitors_of_all)
     g_autoptr(WebLocksMonitor) of_bucket = NULL, monitor = NULL, sync = NULL;
     g_autoptr(WebLocksLockInfo) info = NULL;
     g_autoptr(WebLocksSnapshot) snapshot = NULL;
-    g_autoptr(GError) error = NULL;
     g_auto(Answer) answer = {0};
 
-    of_bucket = web_locks_monitor_new_sync(manager, NULL, &error);
-    g_assert_no_error(error);
+    of_bucket = no_error(web_locks_monitor_new_sync(manager, NULL, &test_error));
     web_locks_monitor_new_all_async(agent, NULL, answer_take, &answer);
-    monitor = web_locks_monitor_new_all_finish(answer_wait(&answer), &error);
-    g_assert_no_error(error);
-    sync = web_locks_monitor_new_all_sync(agent, NULL, &error);
-    g_assert_no_error(error);
+    monitor = no_error(web_locks_monitor_new_all_finish(answer_wait(&answer), &test_error));
+    sync = no_error(web_locks_monitor_new_all_sync(agent, NULL, &test_error));
     g_assert_null(web_locks_monitor_get_manager(monitor));
     info = g_list_model_get_item(web_locks_monitor_get_held(sync), 0);
     g_assert_cmpstr(web_locks_manager_get_bucket(web_locks_lock_info_get_manager(info)), ==,
@@ -160,14 +156,12 @@ TEST("/api/monitors-of-all-buckets", test_monitors_of_all)
     info = g_list_model_get_item(web_locks_monitor_get_held(of_bucket), 0);
     g_assert_true(web_locks_lock_info_get_manager(info) == manager);
     g_clear_object(&info);
-    snapshot = web_locks_manager_inspect_sync(manager, NULL, NULL, &error);
-    g_assert_no_error(error);
+    snapshot = no_error(web_locks_manager_inspect_sync(manager, NULL, NULL, &test_error));
     info = g_list_model_get_item(web_locks_snapshot_get_held(snapshot), 0);
     g_assert_true(web_locks_lock_info_get_manager(info) == manager);
     g_clear_object(&info);
     g_clear_object(&snapshot);
-    snapshot = web_locks_manager_query_sync(manager, NULL, &error);
-    g_assert_no_error(error);
+    snapshot = no_error(web_locks_manager_query_sync(manager, NULL, &test_error));
     info = g_list_model_get_item(web_locks_snapshot_get_held(snapshot), 0);
     g_assert_null(web_locks_lock_info_get_manager(info));
     test_release(lock);
@@ -197,14 +191,13 @@ name_for_file(GFile *file)
     g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, "unix:path=/nonexistent");
     g_autoptr(GAsyncResult) result = NULL;
     g_autoptr(WebLocksManager) manager = NULL;
-    g_autoptr(GError) error = NULL;
     gboolean excludes_all = FALSE;
     char *name = NULL;
 
     web_locks_agent_open_document_async(agent, file, NULL, on_opened, &result);
     test_wait(has_result, &result);
-    manager = web_locks_agent_open_document_finish(agent, result, &name, &excludes_all, &error);
-    g_assert_no_error(error);
+    manager = no_error(
+        web_locks_agent_open_document_finish(agent, result, &name, &excludes_all, &test_error));
     g_assert_cmpstr(web_locks_manager_get_bucket(manager), ==, WEB_LOCKS_DOCUMENTS_BUCKET);
     g_assert_true(excludes_all);
     return name;
@@ -224,20 +217,18 @@ TEST("/api/opening-cancelled", test_opening_cancelled)
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
     g_autoptr(GFile) file = g_file_new_for_path("/nonexistent");
     g_autoptr(GAsyncResult) result = NULL;
-    g_autoptr(GError) error = NULL;
     char *name;
 
     web_locks_agent_open_document_async(agent, file, cancellable, on_opened, &result);
     g_cancellable_cancel(cancellable);
     test_wait(has_result, &result);
-    g_assert_null(web_locks_agent_open_document_finish(agent, result, &name, NULL, &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    assert_fails(web_locks_agent_open_document_finish(agent, result, &name, NULL, &test_error),
+                 G_IO_ERROR, G_IO_ERROR_CANCELLED);
 }
 
 TEST("/api/document-names", test_document_names)
 {
-    g_autoptr(GError) error = NULL;
-    g_autofree char *made = g_dir_make_tmp("weblocks-documents-XXXXXX", &error);
+    g_autofree char *made = no_error(g_dir_make_tmp("weblocks-documents-XXXXXX", &test_error));
     g_autofree char *directory = realpath(made, NULL);
     g_autofree char *target = g_build_filename(directory, "a b", NULL);
     g_autofree char *link = g_build_filename(directory, "link", NULL);
@@ -247,9 +238,8 @@ TEST("/api/document-names", test_document_names)
     g_autofree char *hash = name_for_path(deep_path), *resolved = NULL, *remote = NULL;
     g_autoptr(GFile) url = g_file_new_for_uri("https://example.org/a%20b");
 
-    g_assert_no_error(error);
     g_assert_cmpstr(missing, ==, expected); /* it is not there yet */
-    g_assert_true(g_file_set_contents(target, "", 0, &error));
+    assert_done(g_file_set_contents(target, "", 0, &test_error));
     g_assert_cmpint(symlink("a b", link), ==, 0);
     resolved = name_for_path(link);
     g_assert_cmpstr(resolved, ==, expected);
@@ -275,9 +265,8 @@ TEST("/api/groups", test_groups)
     g_assert_cmpstr(of_root, ==, "group:0");
     g_assert_cmpstr(of_number, ==, "group:4294967294");
     g_assert_cmpstr(canonical, ==, "group:7");
-    g_assert_null(web_locks_bucket_for_group("no-such-group", &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND);
-    g_clear_error(&error);
+    assert_fails(web_locks_bucket_for_group("no-such-group", &test_error), G_IO_ERROR,
+                 G_IO_ERROR_NOT_FOUND);
     g_assert_null(web_locks_bucket_for_group("4294967295", &error)); /* (gid_t)-1 */
     g_assert_error(error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND);
 }

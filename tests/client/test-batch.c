@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "tests/client/fixture.h"
+#include "tests/lib/case.h"
 
 #define N_LOCKS 64u
 
@@ -57,8 +58,7 @@ finish(Work *work)
     }
 }
 
-static void
-test_together(void)
+TEST("/batch/together", test_together)
 {
     g_autoptr(WebLocksAgent) agent = test_agent_new();
     g_autoptr(WebLocksManager) manager = test_manager_of(agent);
@@ -96,8 +96,7 @@ drop(gpointer data)
     }
 }
 
-static void
-test_without_answers(void)
+TEST("/batch/without-answers", test_without_answers)
 {
     g_autoptr(WebLocksAgent) agent = test_agent_new();
     g_autoptr(WebLocksManager) manager = test_manager_of(agent);
@@ -138,8 +137,7 @@ on_outer(GObject *source, GAsyncResult *result, gpointer data)
 }
 
 /* In a callback of the library, a batch is part of what the other callbacks send. */
-static void
-test_in_callback(void)
+TEST("/batch/in-callback", test_in_callback)
 {
     g_autoptr(WebLocksAgent) agent = test_agent_new();
     g_autoptr(WebLocksManager) manager = test_manager_of(agent);
@@ -170,8 +168,7 @@ let_thread_release(gpointer lock)
 }
 
 /* What another thread does is not part of the batch. */
-static void
-test_other_thread(void)
+TEST("/batch/other-thread", test_other_thread)
 {
     g_autoptr(WebLocksAgent) agent = test_agent_new();
     g_autoptr(WebLocksManager) manager = test_manager_of(agent);
@@ -199,8 +196,7 @@ mix(gpointer data)
     answer_ask(&mixed->requested, mixed->manager, "held");
 }
 
-static void
-test_synchronous_calls(void)
+TEST("/batch/synchronous-calls", test_synchronous_calls)
 {
     g_autoptr(WebLocksAgent) agent = test_agent_new();
     g_autoptr(WebLocksManager) manager = test_manager_of(agent);
@@ -216,14 +212,4 @@ test_synchronous_calls(void)
     answer_clear(&mixed.requested);
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/batch/together", test_together);
-    g_test_add_func("/batch/without-answers", test_without_answers);
-    g_test_add_func("/batch/in-callback", test_in_callback);
-    g_test_add_func("/batch/other-thread", test_other_thread);
-    g_test_add_func("/batch/synchronous-calls", test_synchronous_calls);
-    return test_run(NULL);
-}
+TEST_MAIN(test_run(NULL))

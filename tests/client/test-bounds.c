@@ -9,6 +9,7 @@
 
 #include "tests/client/fixture.h"
 #include "tests/client/silent-bus.h"
+#include "tests/lib/case.h"
 
 /* As documented, and what a busy machine may take more. */
 #define BOUND_US (25 * G_TIME_SPAN_SECOND)
@@ -222,8 +223,7 @@ set_addresses(const char *address)
     g_setenv("DBUS_SESSION_BUS_ADDRESS", address, TRUE);
 }
 
-static void
-test_every_function(void)
+TEST("/bounds/every-function", test_every_function)
 {
     g_autoptr(SilentBus) silent = silent_bus_new(FALSE);
     g_autoptr(WebLocksManager) waiter = test_manager_new(), observer = test_manager_new();
@@ -267,15 +267,12 @@ static void
 test_table(gconstpointer map)
 {
     g_autofree char *text = NULL;
-    g_autoptr(GError) error = NULL;
     g_autoptr(GMatchInfo) match = NULL;
     g_autoptr(GRegex) regex =
-        g_regex_new("\\w+_sync\\b", G_REGEX_DEFAULT, G_REGEX_MATCH_DEFAULT, &error);
+        no_error(g_regex_new("\\w+_sync\\b", G_REGEX_DEFAULT, G_REGEX_MATCH_DEFAULT, &test_error));
     guint n_found = 0;
 
-    g_assert_no_error(error);
-    g_file_get_contents(map, &text, NULL, &error);
-    g_assert_no_error(error);
+    no_error(g_file_get_contents(map, &text, NULL, &test_error));
     for (g_regex_match(regex, text, G_REGEX_MATCH_DEFAULT, &match); g_match_info_matches(match);
          g_match_info_next(match, NULL)) {
         g_autofree char *name = g_match_info_fetch(match, 0);
@@ -294,20 +291,18 @@ test_table(gconstpointer map)
 
 /* The service is killed before it has read the release, and the next one restores the lock: it is
  * released all the same. */
-static void
-test_killed(void)
+TEST("/bounds/killed-before-release", test_killed)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(holder, "a"), next = NULL;
-    g_autoptr(GError) error = NULL;
     g_auto(Answer) released = {0}, waiting = {0};
 
     answer_ask(&waiting, waiter, "a");
     test_settle(waiter);
     test_service_pause();
     web_locks_lock_release_async(lock, NULL, answer_take, &released);
-    g_assert_false(web_locks_lock_release_finish(lock, answer_wait(&released), &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    assert_fails(web_locks_lock_release_finish(lock, answer_wait(&released), &test_error),
+                 WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
     g_assert_false(web_locks_lock_get_held(lock));
     g_assert_null(web_locks_lock_get_error(lock));
     g_assert_cmpuint(waiting.n_results, ==, 0);
@@ -321,9 +316,8 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    test_cases_add();
     g_assert_cmpint(argc, ==, 2);
     g_test_add_data_func("/bounds/table", argv[1], test_table);
-    g_test_add_func("/bounds/every-function", test_every_function);
-    g_test_add_func("/bounds/killed-before-release", test_killed);
     return test_run(NULL);
 }

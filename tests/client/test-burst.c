@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/client/fixture.h"
+#include "tests/lib/case.h"
 
 #define N_REQUESTS    10000u
 #define N_HELD_BEFORE 10u
@@ -93,17 +94,14 @@ test_first_turn(gconstpointer holds)
 
 /* The main context does not run, so a synchronous call of this or another thread reads the answers.
  * */
-static void
-test_followed_by_sync_call(void)
+TEST("/burst/followed-by-a-sync-call", test_followed_by_sync_call)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(WebLocksSnapshot) snapshot = NULL;
-    g_autoptr(GError) error = NULL;
     Burst burst = {0};
 
     request_all(&burst, manager, NULL);
-    snapshot = web_locks_manager_query_sync(manager, NULL, &error);
-    g_assert_no_error(error);
+    snapshot = no_error(web_locks_manager_query_sync(manager, NULL, &test_error));
     g_assert_cmpuint(g_list_model_get_n_items(web_locks_snapshot_get_held(snapshot)), ==,
                      PER_CLIENT);
     g_assert_cmpuint(burst.locks->len + burst.n_refused, ==, 0); /* no callbacks within a call */
@@ -117,8 +115,8 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    test_cases_add();
     g_test_add_data_func("/burst/first-turn", NULL, test_first_turn);
     g_test_add_data_func("/burst/holding-something", "holds", test_first_turn);
-    g_test_add_func("/burst/followed-by-a-sync-call", test_followed_by_sync_call);
     return test_run(NULL);
 }

@@ -11,11 +11,10 @@ TEST("/cancel/already-and-a-bad-name", test_already_and_bad)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
-    g_autoptr(GError) error = NULL;
 
     g_cancellable_cancel(cancellable);
-    g_assert_null(web_locks_manager_request_sync(manager, "-a", NULL, cancellable, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
+    assert_fails(web_locks_manager_request_sync(manager, "-a", NULL, cancellable, &test_error),
+                 WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
 }
 
 TEST("/cancel/after-the-timeout", test_after_timeout)
@@ -39,13 +38,12 @@ TEST("/cancel/query", test_query)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
-    g_autoptr(GError) error = NULL;
     g_auto(Answer) answer = {0};
 
     web_locks_manager_query_async(manager, cancellable, answer_take, &answer);
     g_cancellable_cancel(cancellable);
-    g_assert_null(web_locks_manager_query_finish(manager, answer_wait(&answer), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    assert_fails(web_locks_manager_query_finish(manager, answer_wait(&answer), &test_error),
+                 G_IO_ERROR, G_IO_ERROR_CANCELLED);
     test_settle(manager);
     g_assert_cmpuint(answer.n_results, ==, 1);
 }
@@ -60,16 +58,15 @@ TEST("/cancel/release", test_release_cancelled)
     g_auto(Answer) answer = {0};
 
     g_cancellable_cancel(before);
-    g_assert_false(web_locks_lock_release_sync(lock, before, &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    assert_fails(web_locks_lock_release_sync(lock, before, &test_error), G_IO_ERROR,
+                 G_IO_ERROR_CANCELLED);
     g_assert_true(web_locks_lock_get_held(lock));
     assert_state(manager, "a | ");
     g_clear_error(&error);
 
     web_locks_lock_release_async(lock, during, answer_take, &answer);
     g_cancellable_cancel(during);
-    g_assert_true(web_locks_lock_release_finish(lock, answer_wait(&answer), &error));
-    g_assert_no_error(error);
+    assert_done(web_locks_lock_release_finish(lock, answer_wait(&answer), &test_error));
     assert_state(manager, " | ");
 }
 

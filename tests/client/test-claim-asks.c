@@ -73,14 +73,12 @@ TEST("/claim-asks/yields", test_yields)
     g_auto(Notified) notified_one = {0}, notified_two = {0};
     g_autoptr(WebLocksClaim) holder = claim_new(one, &notified_one);
     g_autoptr(WebLocksClaim) claim = asking_new(two, &notified_two, LONG_MS);
-    g_autoptr(GError) error = NULL;
     guint n_yields = 0;
 
     g_signal_connect(holder, "notify::wanted", G_CALLBACK(on_wanted), &n_yields);
     web_locks_claim_start(holder);
     test_wait(claim_is_held, holder);
-    g_assert_true(claim_take_over(claim, &error));
-    g_assert_no_error(error);
+    assert_done(claim_take_over(claim, &test_error));
     g_assert_cmpuint(n_yields, ==, 1);
     g_assert_cmpstr(notified_one.states->str, ==, "waiting held idle ");
     g_assert_cmpstr(notified_two.states->str, ==, "waiting held ");
@@ -95,12 +93,10 @@ TEST("/claim-asks/grace", test_grace)
     g_autoptr(WebLocksClaim) holder = claim_new(one, &notified_one);
     g_autoptr(WebLocksClaim) claim = asking_new(two, &notified_two, SHORT_MS);
     const gint64 begin_us = g_get_monotonic_time();
-    g_autoptr(GError) error = NULL;
 
     web_locks_claim_start(holder);
     test_wait(claim_is_held, holder);
-    g_assert_true(claim_take_over(claim, &error));
-    g_assert_no_error(error);
+    assert_done(claim_take_over(claim, &test_error));
     g_assert_cmpint(g_get_monotonic_time() - begin_us, >=, SHORT_MS * G_TIME_SPAN_MILLISECOND);
     test_wait(claim_is_over, holder);
     g_assert_cmpstr(notified_one.states->str, ==, "waiting held lost ");
@@ -118,28 +114,23 @@ TEST("/claim-asks/twice", test_twice)
     g_autoptr(WebLocksClaim) claim = asking_new(two, &notified, LONG_MS);
     g_autoptr(GCancellable) one_click = g_cancellable_new(), two_clicks = g_cancellable_new();
     g_auto(Answer) first = {0}, second = {0}, third = {0};
-    g_autoptr(GError) error = NULL;
 
     web_locks_claim_take_over_async(claim, one_click, answer_take, &first);
     web_locks_claim_take_over_async(claim, two_clicks, answer_take, &second);
     g_cancellable_cancel(one_click);
-    g_assert_false(web_locks_claim_take_over_finish(claim, answer_wait(&first), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    g_clear_error(&error);
+    assert_fails(web_locks_claim_take_over_finish(claim, answer_wait(&first), &test_error),
+                 G_IO_ERROR, G_IO_ERROR_CANCELLED);
     g_assert_true(claim_is_waiting(claim));
     g_cancellable_cancel(two_clicks);
-    g_assert_false(web_locks_claim_take_over_finish(claim, answer_wait(&second), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    g_clear_error(&error);
+    assert_fails(web_locks_claim_take_over_finish(claim, answer_wait(&second), &test_error),
+                 G_IO_ERROR, G_IO_ERROR_CANCELLED);
     g_assert_cmpstr(notified.states->str, ==, "waiting idle ");
     test_wait_for_state(one, "a | ");
 
     web_locks_claim_set_grace(claim, SHORT_MS);
     web_locks_claim_take_over_async(claim, NULL, answer_take, &third);
-    g_assert_true(claim_take_over(claim, &error));
-    g_assert_no_error(error);
-    g_assert_true(web_locks_claim_take_over_finish(claim, answer_wait(&third), &error));
-    g_assert_no_error(error);
+    assert_done(claim_take_over(claim, &test_error));
+    assert_done(web_locks_claim_take_over_finish(claim, answer_wait(&third), &test_error));
     test_settle(two);
     g_assert_cmpstr(notified.states->str, ==, "waiting idle waiting held ");
     assert_state(one, "a | ");
@@ -154,17 +145,14 @@ TEST("/claim-asks/again", test_again)
     g_autoptr(WebLocksClaim) claim = asking_new(two, &notified, 0);
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
     g_auto(Answer) answer = {0};
-    g_autoptr(GError) error = NULL;
 
     test_service_pause();
     web_locks_claim_take_over_async(claim, cancellable, answer_take, &answer);
     g_cancellable_cancel(cancellable);
-    g_assert_false(web_locks_claim_take_over_finish(claim, answer_wait(&answer), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    g_clear_error(&error);
+    assert_fails(web_locks_claim_take_over_finish(claim, answer_wait(&answer), &test_error),
+                 G_IO_ERROR, G_IO_ERROR_CANCELLED);
     test_service_resume();
-    g_assert_true(claim_take_over(claim, &error));
-    g_assert_no_error(error);
+    assert_done(claim_take_over(claim, &test_error));
     test_settle(two);
     g_assert_cmpstr(notified.states->str, ==, "held ");
     assert_state(one, "a | ");
@@ -179,20 +167,18 @@ TEST("/claim-asks/stopped", test_stopped)
     g_autoptr(WebLocksClaim) claim = asking_new(two, &notified, LONG_MS);
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
     g_auto(Answer) first = {0}, second = {0};
-    g_autoptr(GError) error = NULL;
 
     web_locks_claim_start(claim);
     web_locks_claim_take_over_async(claim, cancellable, answer_take, &first);
     test_wait(claim_is_queued, claim);
     g_cancellable_cancel(cancellable);
-    g_assert_false(web_locks_claim_take_over_finish(claim, answer_wait(&first), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    g_clear_error(&error);
+    assert_fails(web_locks_claim_take_over_finish(claim, answer_wait(&first), &test_error),
+                 G_IO_ERROR, G_IO_ERROR_CANCELLED);
     g_assert_true(claim_is_queued(claim));
     web_locks_claim_take_over_async(claim, NULL, answer_take, &second);
     web_locks_claim_stop(claim);
-    g_assert_false(web_locks_claim_take_over_finish(claim, answer_wait(&second), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    assert_fails(web_locks_claim_take_over_finish(claim, answer_wait(&second), &test_error),
+                 G_IO_ERROR, G_IO_ERROR_CANCELLED);
     g_assert_cmpstr(notified.states->str, ==, "waiting idle ");
     test_wait_for_state(one, "a | ");
 }
@@ -202,11 +188,10 @@ TEST("/claim-asks/fails", test_fails)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(WebLocksClaim) claim = web_locks_claim_new(manager, "-a");
-    g_autoptr(GError) error = NULL;
 
     g_assert_cmpuint(web_locks_claim_get_grace(claim), ==, 10000);
-    g_assert_false(claim_take_over(claim, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
+    assert_fails(claim_take_over(claim, &test_error), WEB_LOCKS_ERROR,
+                 WEB_LOCKS_ERROR_NOT_SUPPORTED);
     g_assert_cmpint(web_locks_claim_get_state(claim), ==, WEB_LOCKS_CLAIM_STATE_FAILED);
 }
 
@@ -234,7 +219,6 @@ check_stopped_holder(gboolean is_stopped_before)
     g_auto(Notified) notified = {0};
     g_autoptr(WebLocksClaim) claim = NULL;
     g_auto(Answer) answer = {0};
-    g_autoptr(GError) error = NULL;
     int fds[2];
     char byte;
     pid_t pid;
@@ -253,8 +237,7 @@ check_stopped_holder(gboolean is_stopped_before)
     test_wait(claim_is_queued, claim);
     if (!is_stopped_before)
         kill(pid, SIGSTOP);
-    g_assert_true(web_locks_claim_take_over_finish(claim, answer_wait(&answer), &error));
-    g_assert_no_error(error);
+    assert_done(web_locks_claim_take_over_finish(claim, answer_wait(&answer), &test_error));
     g_assert_cmpstr(notified.states->str, ==, "waiting held ");
     kill(pid, SIGKILL);
     g_assert_cmpint(waitpid(pid, NULL, 0), ==, pid);

@@ -14,21 +14,19 @@ TEST("/claim/take-over", test_take_over)
     g_auto(Notified) notified_one = {0}, notified_two = {0};
     g_autoptr(WebLocksClaim) holder = reclaim_new(one, &notified_one);
     g_autoptr(WebLocksClaim) claim = reclaim_new(two, &notified_two);
-    g_autoptr(GError) error = NULL;
 
     web_locks_claim_start(holder);
     test_wait(claim_is_held, holder);
     web_locks_claim_start(claim);
     test_wait(claim_is_queued, claim);
-    g_assert_true(claim_take_over(claim, &error));
-    g_assert_no_error(error);
+    assert_done(claim_take_over(claim, &test_error));
     g_assert_true(web_locks_claim_get_held(claim));
     test_wait(claim_is_queued, holder);
-    g_assert_true(claim_take_over(claim, &error)); /* it already holds the lock */
+    assert_done(claim_take_over(claim, &test_error)); /* it already holds the lock */
     test_settle(two);
     g_assert_true(web_locks_claim_get_held(claim));
     test_wait_for_state(one, "a | a"); /* its own request is aborted */
-    g_assert_true(claim_take_over(holder, &error));
+    assert_done(claim_take_over(holder, &test_error));
     test_wait(claim_is_queued, claim);
     g_assert_cmpstr(notified_one.states->str, ==, "waiting held lost waiting held ");
     g_assert_cmpstr(notified_two.states->str, ==, "waiting held lost waiting ");
@@ -47,16 +45,14 @@ TEST("/claim/take-over-twice", test_take_over_twice)
 
     web_locks_claim_take_over_async(claim, NULL, answer_take, &first);
     web_locks_claim_take_over_async(claim, NULL, answer_take, &second);
-    g_assert_true(web_locks_claim_take_over_finish(claim, answer_wait(&second), &error));
-    g_assert_no_error(error);
-    g_assert_true(web_locks_claim_take_over_finish(claim, answer_wait(&first), &error));
-    g_assert_no_error(error);
+    assert_done(web_locks_claim_take_over_finish(claim, answer_wait(&second), &test_error));
+    assert_done(web_locks_claim_take_over_finish(claim, answer_wait(&first), &test_error));
     token = web_locks_claim_get_token(claim);
     test_settle(manager);
     g_assert_cmpuint(web_locks_claim_get_token(claim), ==, token);
     g_assert_cmpstr(notified.states->str, ==, "held ");
     assert_state(holder, "a | ");
-    g_assert_true(claim_take_over(claim, &error)); /* it is held already */
+    assert_done(claim_take_over(claim, &test_error)); /* it is held already */
     g_assert_no_error(error);
 }
 
@@ -67,15 +63,13 @@ TEST("/claim/take-over-stopped", test_take_over_stopped)
     g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
     g_auto(Notified) notified = {0};
     g_autoptr(WebLocksClaim) claim = claim_new(manager, &notified);
-    g_autoptr(GError) error = NULL;
     g_auto(Answer) first = {0};
 
     web_locks_claim_take_over_async(claim, NULL, answer_take, &first);
     web_locks_claim_stop(claim);
-    g_assert_true(claim_take_over(claim, &error));
-    g_assert_no_error(error);
-    g_assert_false(web_locks_claim_take_over_finish(claim, answer_wait(&first), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    assert_done(claim_take_over(claim, &test_error));
+    assert_fails(web_locks_claim_take_over_finish(claim, answer_wait(&first), &test_error),
+                 G_IO_ERROR, G_IO_ERROR_CANCELLED);
     test_settle(manager);
     g_assert_true(web_locks_claim_get_held(claim));
     g_assert_cmpstr(notified.states->str, ==, "held ");
@@ -90,15 +84,13 @@ TEST("/claim/take-over-at-grant", test_take_over_at_grant)
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
     g_auto(Notified) notified = {0};
     g_autoptr(WebLocksClaim) claim = reclaim_new(manager, &notified);
-    g_autoptr(GError) error = NULL;
     g_auto(Answer) taken = {0};
 
     web_locks_claim_start(claim);
     test_wait(claim_is_queued, claim);
     web_locks_lock_release(lock);
     web_locks_claim_take_over_async(claim, NULL, answer_take, &taken);
-    g_assert_true(web_locks_claim_take_over_finish(claim, answer_wait(&taken), &error));
-    g_assert_no_error(error);
+    assert_done(web_locks_claim_take_over_finish(claim, answer_wait(&taken), &test_error));
     test_settle(manager);
     g_assert_true(web_locks_claim_get_held(claim));
     g_assert_cmpstr(notified.states->str, ==, "waiting held ");
@@ -115,7 +107,6 @@ TEST("/claim/take-over-fails-at-grant", test_take_over_fails_at_grant)
     g_auto(Notified) notified = {0};
     g_autoptr(WebLocksClaim) claim = claim_new(manager, &notified);
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
-    g_autoptr(GError) error = NULL;
     g_auto(Answer) taken = {0};
 
     web_locks_claim_start(claim);
@@ -124,8 +115,8 @@ TEST("/claim/take-over-fails-at-grant", test_take_over_fails_at_grant)
     g_free(test_state(manager)); /* the grant has arrived, and its callback has not run yet */
     g_cancellable_cancel(cancellable);
     web_locks_claim_take_over_async(claim, cancellable, answer_take, &taken);
-    g_assert_false(web_locks_claim_take_over_finish(claim, answer_wait(&taken), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    assert_fails(web_locks_claim_take_over_finish(claim, answer_wait(&taken), &test_error),
+                 G_IO_ERROR, G_IO_ERROR_CANCELLED);
     test_wait(claim_is_held, claim);
     g_assert_cmpstr(notified.states->str, ==, "waiting held ");
     assert_state(other, "a | ");

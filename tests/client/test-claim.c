@@ -117,15 +117,13 @@ TEST("/claim/shared", test_both_shared)
                                                 "a", "mode", WEB_LOCKS_MODE_SHARED, NULL);
     g_autoptr(WebLocksClaim) two = g_object_new(WEB_LOCKS_TYPE_CLAIM, "manager", other, "name", "a",
                                                 "mode", WEB_LOCKS_MODE_SHARED, NULL);
-    g_autoptr(GError) error = NULL;
 
     web_locks_claim_start(one);
     web_locks_claim_start(two);
     test_wait(claim_is_held, one);
     test_wait(claim_is_held, two);
     web_locks_claim_stop(two);
-    g_assert_false(claim_take_over(two, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
+    assert_fails(claim_take_over(two, &test_error), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
     g_assert_cmpint(web_locks_claim_get_state(two), ==, WEB_LOCKS_CLAIM_STATE_IDLE);
     g_assert_true(web_locks_claim_get_held(one));
 }
@@ -392,7 +390,6 @@ TEST("/claim/document", test_document)
     g_autoptr(WebLocksClaim) one = document_claim_new(&notified_one);
     g_autoptr(WebLocksClaim) two = document_claim_new(&notified_two);
     g_autofree char *uri = g_file_get_uri(web_locks_claim_get_file(one));
-    g_autoptr(GError) error = NULL;
 
     g_assert_null(web_locks_claim_get_manager(one));
     g_assert_null(web_locks_claim_get_name(one));
@@ -407,8 +404,7 @@ TEST("/claim/document", test_document)
     test_wait(claim_is_queued, two);
     web_locks_claim_stop(one);
     test_wait(claim_is_held, two);
-    g_assert_true(claim_take_over(one, &error));
-    g_assert_no_error(error);
+    assert_done(claim_take_over(one, &test_error));
     test_wait(claim_is_over, two);
     g_assert_cmpstr(notified_two.states->str, ==, "waiting held lost ");
 }
@@ -419,15 +415,14 @@ TEST("/claim/document-stopped", test_document_stopped)
     g_auto(Notified) notified = {0}, dropped = {0};
     g_autoptr(WebLocksClaim) claim = document_claim_new(&notified);
     WebLocksClaim *other = document_claim_new(&dropped);
-    g_autoptr(GError) error = NULL;
     g_auto(Answer) answer = {0};
 
     web_locks_claim_start(claim);
     web_locks_claim_stop(claim);
     web_locks_claim_take_over_async(claim, NULL, answer_take, &answer);
     web_locks_claim_stop(claim);
-    g_assert_false(web_locks_claim_take_over_finish(claim, answer_wait(&answer), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    assert_fails(web_locks_claim_take_over_finish(claim, answer_wait(&answer), &test_error),
+                 G_IO_ERROR, G_IO_ERROR_CANCELLED);
     web_locks_claim_start(other);
     g_object_unref(other);
     g_assert_null(dropped.claim);

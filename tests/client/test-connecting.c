@@ -100,7 +100,6 @@ check_address(const char *address)
     g_autoptr(WebLocksManager) other = test_manager_new(), manager = NULL;
     g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, address);
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
-    g_autoptr(GError) error = NULL;
     g_auto(Answer) connected = {0}, requested = {0};
     guint n_ticks = 0, source = g_timeout_add(TICK_MS, on_tick, &n_ticks);
     Ticks ticks = {&n_ticks, 20};
@@ -118,9 +117,9 @@ check_address(const char *address)
 
     g_cancellable_cancel(cancellable);
     answer_expect_error(&requested, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    g_assert_false(
-        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&connected), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    assert_fails(
+        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&connected), &test_error),
+        G_IO_ERROR, G_IO_ERROR_CANCELLED);
     g_assert_cmpint(g_get_monotonic_time() - begin_us, <, SOON_US);
     g_source_remove(source);
 }
@@ -144,11 +143,10 @@ TEST("/connecting/request-times-out", test_request_times_out)
         web_locks_agent_new(G_BUS_TYPE_NONE, silent_bus_get_address(bus));
     g_autoptr(WebLocksManager) manager = test_manager_of(agent);
     g_autoptr(WebLocksOptions) options = g_object_new(WEB_LOCKS_TYPE_OPTIONS, "timeout", 50, NULL);
-    g_autoptr(GError) error = NULL;
     g_auto(Answer) answer = {0};
 
-    g_assert_null(web_locks_manager_request_sync(manager, "a", options, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
+    assert_fails(web_locks_manager_request_sync(manager, "a", options, NULL, &test_error),
+                 WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
     web_locks_manager_request_async(manager, "a", options, NULL, answer_take, &answer);
     answer_expect_error(&answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
 }
@@ -170,11 +168,9 @@ TEST("/connecting/bound", test_bound)
                                     answer_take, &answers[i]);
     }
     for (guint i = 0; i < G_N_ELEMENTS(addresses); i++) {
-        g_autoptr(GError) error = NULL;
-
-        g_assert_false(g_async_initable_init_finish(G_ASYNC_INITABLE(agents[i]),
-                                                    answer_wait(&answers[i]), &error));
-        g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+        assert_fails(g_async_initable_init_finish(G_ASYNC_INITABLE(agents[i]),
+                                                  answer_wait(&answers[i]), &test_error),
+                     WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
         g_assert_cmpint(g_get_monotonic_time() - begin_us, <, BOUND_US + SLACK_US);
         answer_clear(&answers[i]);
         g_object_unref(agents[i]);
@@ -186,12 +182,10 @@ TEST("/connecting/bound", test_bound)
 static void
 connect_to(const char *address)
 {
-    g_autoptr(GError) error = NULL;
     g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, address);
     g_autoptr(WebLocksManager) manager = test_manager_of(agent);
 
-    g_initable_init(G_INITABLE(agent), NULL, &error);
-    g_assert_no_error(error);
+    no_error(g_initable_init(G_INITABLE(agent), NULL, &test_error));
     test_release(test_lock(manager, "a"));
 }
 
@@ -214,18 +208,16 @@ TEST("/connecting/lists", test_lists)
 static void
 check_refused(const char *address)
 {
-    g_autoptr(GError) error = NULL;
     g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, address);
     g_auto(Answer) answer = {0};
 
-    g_assert_false(g_initable_init(G_INITABLE(agent), NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
-    g_clear_error(&error);
+    assert_fails(g_initable_init(G_INITABLE(agent), NULL, &test_error), WEB_LOCKS_ERROR,
+                 WEB_LOCKS_ERROR_UNAVAILABLE);
     g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, NULL, answer_take,
                                 &answer);
-    g_assert_false(
-        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&answer), &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    assert_fails(
+        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&answer), &test_error),
+        WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
 }
 
 TEST("/connecting/refused", test_refused)
@@ -264,21 +256,18 @@ TEST("/connecting/refused", test_refused)
 TEST("/connecting/session-bus", test_session_bus)
 {
     g_autoptr(WebLocksAgent) agent = NULL;
-    g_autoptr(GError) error = NULL;
     g_autofree char *started = get_path("started"), *bus = get_path("bus");
     g_auto(GStrv) parts = g_strsplit_set(test_bus()->address, "=,", 3);
 
     g_unsetenv("DBUS_SESSION_BUS_ADDRESS");
     agent = web_locks_agent_new(G_BUS_TYPE_SESSION, NULL);
-    g_assert_false(g_initable_init(G_INITABLE(agent), NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
-    g_clear_error(&error);
+    assert_fails(g_initable_init(G_INITABLE(agent), NULL, &test_error), WEB_LOCKS_ERROR,
+                 WEB_LOCKS_ERROR_UNAVAILABLE);
     check_refused("autolaunch:");
     g_assert_false(g_file_test(started, G_FILE_TEST_EXISTS));
 
     g_assert_cmpint(symlink(parts[1], bus), ==, 0);
-    g_initable_init(G_INITABLE(agent), NULL, &error);
-    g_assert_no_error(error);
+    no_error(g_initable_init(G_INITABLE(agent), NULL, &test_error));
 }
 
 /* A bus whose queue is full for a while is connected to when it accepts again. */

@@ -56,11 +56,9 @@ use_sync(gpointer data)
     WebLocksManager *manager = data;
 
     for (guint i = 0; i < 100; i++) {
-        g_autoptr(GError) error = NULL;
         g_autoptr(WebLocksLock) lock =
-            web_locks_manager_request_sync(manager, "a", NULL, NULL, &error);
+            no_error(web_locks_manager_request_sync(manager, "a", NULL, NULL, &test_error));
 
-        g_assert_no_error(error);
         enter_and_leave(lock);
         if (i % 2 == 0)
             test_release(lock);
@@ -188,7 +186,6 @@ TEST("/contexts/no-signals-inside-a-sync-call", test_no_signals_inside)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), stolen = NULL, again = NULL;
-    g_autoptr(GError) error = NULL;
     g_auto(Losses) losses = {0};
     g_auto(Answer) answer = {0};
 
@@ -196,9 +193,8 @@ TEST("/contexts/no-signals-inside-a-sync-call", test_no_signals_inside)
     answer_ask(&answer, manager, "b");
     stolen = test_lock_stolen(other, "a");
     for (guint i = 0; i < 3; i++) {
-        g_autoptr(WebLocksSnapshot) snapshot = web_locks_manager_query_sync(manager, NULL, &error);
-
-        g_assert_no_error(error);
+        g_autoptr(WebLocksSnapshot) snapshot =
+            no_error(web_locks_manager_query_sync(manager, NULL, &test_error));
     }
     /* The message has arrived, but the context has not run. */
     g_assert_false(web_locks_lock_get_held(lock));
@@ -219,14 +215,12 @@ static void
 on_lost_nested(WebLocksLock *lock, const GError *loss, gpointer data)
 {
     Nested *nested = data;
-    g_autoptr(GError) error = NULL;
     g_autoptr(WebLocksLock) inner =
-        web_locks_manager_request_sync(nested->manager, "inner", NULL, NULL, &error);
+        no_error(web_locks_manager_request_sync(nested->manager, "inner", NULL, NULL, &test_error));
 
-    g_assert_no_error(error);
     test_release(inner);
-    g_assert_false(web_locks_lock_release_sync(lock, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
+    assert_fails(web_locks_lock_release_sync(lock, NULL, &test_error), WEB_LOCKS_ERROR,
+                 WEB_LOCKS_ERROR_STOLEN);
     nested->n_done++;
 }
 
@@ -246,13 +240,11 @@ static void
 on_lock_loop(GObject *source, GAsyncResult *result, gpointer data)
 {
     Nested *nested = data;
-    g_autoptr(GError) error = NULL;
     g_autoptr(WebLocksLock) outer =
-        web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
+        no_error(web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &test_error));
     g_autoptr(WebLocksLock) inner = NULL;
     g_auto(Answer) answer = {0};
 
-    g_assert_no_error(error);
     answer_ask(&answer, nested->manager, "inner");
     inner = answer_expect_lock(&answer);
     nested->n_done++;
@@ -279,17 +271,17 @@ TEST("/contexts/sync-calls-after-async-ones", test_sync_after_async)
 
     g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, NULL, answer_take,
                                 &connect);
-    g_assert_true(g_initable_init(G_INITABLE(agent), NULL, &error));
+    assert_done(g_initable_init(G_INITABLE(agent), NULL, &test_error));
     answer_ask(&ask, manager, "a");
     g_assert_no_error(error);
-    g_assert_true(
-        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&connect), &error));
+    assert_done(
+        g_async_initable_init_finish(G_ASYNC_INITABLE(agent), answer_wait(&connect), &test_error));
     lock = answer_expect_lock(&ask);
 
     web_locks_agent_close(agent);
     answer_ask(&after_1, manager, "b");
-    g_assert_null(web_locks_manager_request_sync(manager, "b", NULL, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+    assert_fails(web_locks_manager_request_sync(manager, "b", NULL, NULL, &test_error),
+                 WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
     answer_expect_error(&after_1, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
 }
 
@@ -297,10 +289,9 @@ TEST("/contexts/sync-calls-after-async-ones", test_sync_after_async)
 static void
 wait_for_lock(gpointer data)
 {
-    g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksLock) lock = web_locks_manager_request_sync(data, "a", NULL, NULL, &error);
+    g_autoptr(WebLocksLock) lock =
+        no_error(web_locks_manager_request_sync(data, "a", NULL, NULL, &test_error));
 
-    g_assert_no_error(error);
     g_assert_nonnull(lock);
 }
 

@@ -206,10 +206,8 @@ use_default(Parent *parent)
 TEST("/fork/child-with-the-default-agent", test_default)
 {
     g_autoptr(WebLocksAgent) agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
-    g_autoptr(GError) error = NULL;
 
-    g_assert_true(g_initable_init(G_INITABLE(agent), NULL, &error));
-    g_assert_no_error(error);
+    assert_done(g_initable_init(G_INITABLE(agent), NULL, &test_error));
     fork_and_check(use_default, FALSE);
     g_assert_true(web_locks_agent_get_connected(agent));
 }

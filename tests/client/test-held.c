@@ -14,10 +14,8 @@
 static void
 break_by_name(WebLocksManager *other, const char *name)
 {
-    g_autoptr(GError) error = NULL;
-
-    g_assert_cmpint(web_locks_manager_break_sync(other, name, NULL, NULL, &error), ==, 1);
-    g_assert_no_error(error);
+    g_assert_cmpint(no_error(web_locks_manager_break_sync(other, name, NULL, NULL, &test_error)),
+                    ==, 1);
 }
 
 /* The service has sent all messages of a call when it answers the next one. */

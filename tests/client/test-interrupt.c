@@ -28,10 +28,8 @@ wait_to_the_end(WebLocksRequest *request, GError **error)
 static WebLocksLock *
 expect_lock(WebLocksRequest *request)
 {
-    g_autoptr(GError) error = NULL;
-    WebLocksLock *lock = wait_to_the_end(request, &error);
+    WebLocksLock *lock = no_error(wait_to_the_end(request, &test_error));
 
-    g_assert_no_error(error);
     g_assert_nonnull(lock);
     return lock;
 }
@@ -39,10 +37,7 @@ expect_lock(WebLocksRequest *request)
 static void
 expect_error(WebLocksRequest *request, GQuark domain, int code)
 {
-    g_autoptr(GError) error = NULL;
-
-    g_assert_null(wait_to_the_end(request, &error));
-    g_assert_error(error, domain, code);
+    assert_fails(wait_to_the_end(request, &test_error), domain, code);
 }
 
 /* ---- signals of another thread */
@@ -80,7 +75,6 @@ interrupt(WebLocksRequest *request, WebLocksManager *holder, const char *state)
 {
     const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     Signaller signaller = {.target = pthread_self()};
-    g_autoptr(GError) error = NULL;
 
     g_assert_cmpint(sigaction(SIGUSR1, &action, NULL), ==, 0);
     n_signals = 0;
@@ -89,8 +83,8 @@ interrupt(WebLocksRequest *request, WebLocksManager *holder, const char *state)
         g_assert_false(web_locks_request_wait(request));
     g_atomic_int_set(&signaller.is_over, TRUE);
     g_thread_join(signaller.thread);
-    g_assert_null(web_locks_request_finish(request, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+    assert_fails(web_locks_request_finish(request, &test_error), WEB_LOCKS_ERROR,
+                 WEB_LOCKS_ERROR_INVALID_STATE);
     test_wait_for_state(holder, state);
 }
 
@@ -178,12 +172,10 @@ TEST("/interrupt/other-results", test_other_results)
     g_autoptr(WebLocksRequest) bad = web_locks_request_new(manager, "-a", NULL, NULL);
     g_autoptr(WebLocksRequest) none = web_locks_request_new(manager, "a", options, NULL);
     g_autoptr(WebLocksRequest) cancelled = web_locks_request_new(manager, "a", NULL, cancellable);
-    g_autoptr(GError) error = NULL;
 
     expect_error(bad, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
     expect_error(bad, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
-    g_assert_null(wait_to_the_end(none, &error));
-    g_assert_no_error(error);
+    g_assert_null(no_error(wait_to_the_end(none, &test_error)));
     interrupt(cancelled, holder, "a | a");
     g_cancellable_cancel(cancellable);
     expect_error(cancelled, G_IO_ERROR, G_IO_ERROR_CANCELLED);

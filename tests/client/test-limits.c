@@ -17,6 +17,7 @@
 #include "tests/client/fixture.h"
 #include "tests/client/mock-socket.h"
 #include "tests/client/raw-bus.h"
+#include "tests/lib/case.h"
 
 /* Of calls without a time-out. */
 #define BOUND_US (25 * G_TIME_SPAN_SECOND)
@@ -34,7 +35,6 @@ typedef struct {
 static void
 subject_init(Subject *self)
 {
-    g_autoptr(GError) error = NULL;
     g_auto(Answer) connected = {0};
 
     self->bus = raw_bus_new();
@@ -43,8 +43,8 @@ subject_init(Subject *self)
     g_async_initable_init_async(G_ASYNC_INITABLE(self->agent), G_PRIORITY_DEFAULT, NULL,
                                 answer_take, &connected);
     raw_bus_welcome(self->bus);
-    g_async_initable_init_finish(G_ASYNC_INITABLE(self->agent), answer_wait(&connected), &error);
-    g_assert_no_error(error);
+    no_error(g_async_initable_init_finish(G_ASYNC_INITABLE(self->agent), answer_wait(&connected),
+                                          &test_error));
 }
 
 static void
@@ -133,8 +133,7 @@ send_no_owner(Subject *subject, guint32 reply_serial)
 
 /* Connecting does not start a service. A request that is made until the bus has answered so does.
  */
-static void
-test_socket_before_need(void)
+TEST("/limits/socket-before-need", test_socket_before_need)
 {
     g_auto(Subject) subject = {0};
     g_auto(Answer) requested = {0};
@@ -164,8 +163,7 @@ test_socket_before_need(void)
 
 /* A list of live requests that does not end is the end of the socket. Until then the library is
  * responsive, and the next socket is used. */
-static void
-test_endless_list(void)
+TEST("/limits/endless-list", test_endless_list)
 {
     g_auto(Subject) subject = {0};
     g_autoptr(GArray) entries = g_array_new(FALSE, TRUE, sizeof(PacketLiveEntry));
@@ -253,8 +251,7 @@ expect_lock(Subject *subject)
 }
 
 /* Descriptors that come with whole messages which have none are closed. */
-static void
-test_unclaimed_fds(void)
+TEST("/limits/unclaimed-fds", test_unclaimed_fds)
 {
     g_auto(Subject) subject = {0};
     int fds[N_FDS];
@@ -276,8 +273,7 @@ test_unclaimed_fds(void)
 
 /* There is always an incomplete message, to which the descriptors could belong: when they are more
  * than a message can have, the connection ends. */
-static void
-test_unclaimed_fds_of_parts(void)
+TEST("/limits/unclaimed-fds-of-parts", test_unclaimed_fds_of_parts)
 {
     const gsize part = 20;
     g_auto(Subject) subject = {0};
@@ -307,8 +303,7 @@ test_unclaimed_fds_of_parts(void)
 }
 
 /* A descriptor that comes with the end of one message and the beginning of its own. */
-static void
-test_claimed_fd_of_part(void)
+TEST("/limits/claimed-fd-of-part", test_claimed_fd_of_part)
 {
     const gsize part = 20;
     g_auto(Subject) subject = {0};
@@ -337,8 +332,7 @@ test_claimed_fd_of_part(void)
 }
 
 /* An agent gets its lock socket by a descriptor. */
-static void
-test_without_descriptors(void)
+TEST("/limits/without-descriptors", test_without_descriptors)
 {
     g_autoptr(RawBus) bus = raw_bus_new();
     g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, raw_bus_get_address(bus));
@@ -423,13 +417,11 @@ flood_init(Flood *self, const Subject *subject)
 
 /* The bus sends calls and does not read: a synchronous call ends in its time, most calls get no
  * reply, and further ones do when the bus has read. */
-static void
-test_unread_replies(void)
+TEST("/limits/unread-replies", test_unread_replies)
 {
     g_auto(Subject) subject = {0};
     Flood flood = {0};
     g_autoptr(WebLocksOptions) options = g_object_new(WEB_LOCKS_TYPE_OPTIONS, "timeout", 300, NULL);
-    g_autoptr(GError) error = NULL;
     g_autofree guint8 *last = NULL;
     GThread *thread;
     gint64 begin_us;
@@ -441,8 +433,8 @@ test_unread_replies(void)
     flood_init(&flood, &subject);
     thread = g_thread_new("flood", run_flood, &flood);
     begin_us = g_get_monotonic_time();
-    g_assert_null(web_locks_manager_request_sync(subject.manager, "a", options, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
+    assert_fails(web_locks_manager_request_sync(subject.manager, "a", options, NULL, &test_error),
+                 WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
     g_assert_cmpint(g_get_monotonic_time() - begin_us, <, SOON_US);
     g_atomic_int_set(&flood.may_stop, TRUE);
     test_wait_for(test_is_set, &flood.is_over, "the end of the flood");
@@ -461,8 +453,7 @@ test_unread_replies(void)
 }
 
 /* Calls that cannot be replied to: without a serial, with an invalid sender. */
-static void
-test_invalid_calls(void)
+TEST("/limits/invalid-calls", test_invalid_calls)
 {
     g_auto(Subject) subject = {0};
     g_autofree guint8 *call = NULL;
@@ -500,8 +491,7 @@ init_in_thread(gpointer agent)
 }
 
 /* Hello is not answered: a synchronous call ends all the same. */
-static void
-test_unanswered_hello(void)
+TEST("/limits/unanswered-hello", test_unanswered_hello)
 {
     g_autoptr(RawBus) bus = raw_bus_new();
     g_autoptr(WebLocksAgent) agent = web_locks_agent_new(G_BUS_TYPE_NONE, raw_bus_get_address(bus));
@@ -517,8 +507,7 @@ test_unanswered_hello(void)
 }
 
 /* A call that is read when the socket tells that the service has terminated the agent. */
-static void
-test_call_at_the_end(void)
+TEST("/limits/call-at-the-end", test_call_at_the_end)
 {
     g_auto(Subject) subject = {0};
     g_autoptr(GByteArray) closed = g_byte_array_new();
@@ -540,19 +529,4 @@ test_call_at_the_end(void)
     g_assert_false(web_locks_agent_get_connected(subject.agent));
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/limits/socket-before-need", test_socket_before_need);
-    g_test_add_func("/limits/endless-list", test_endless_list);
-    g_test_add_func("/limits/unclaimed-fds", test_unclaimed_fds);
-    g_test_add_func("/limits/unclaimed-fds-of-parts", test_unclaimed_fds_of_parts);
-    g_test_add_func("/limits/claimed-fd-of-part", test_claimed_fd_of_part);
-    g_test_add_func("/limits/without-descriptors", test_without_descriptors);
-    g_test_add_func("/limits/unread-replies", test_unread_replies);
-    g_test_add_func("/limits/invalid-calls", test_invalid_calls);
-    g_test_add_func("/limits/unanswered-hello", test_unanswered_hello);
-    g_test_add_func("/limits/call-at-the-end", test_call_at_the_end);
-    return g_test_run();
-}
+TEST_MAIN(g_test_run())

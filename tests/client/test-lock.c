@@ -14,17 +14,15 @@ TEST("/lock/released-twice-at-the-same-time", test_release_twice_at_the_same_tim
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
-    g_autoptr(GError) error = NULL;
     g_auto(Answer) first = {0}, second = {0};
 
     web_locks_lock_release_async(lock, NULL, answer_take, &first);
     g_assert_false(web_locks_lock_get_held(lock));
     web_locks_lock_release_async(lock, NULL, answer_take, &second);
     g_assert_cmpuint(first.n_results + second.n_results, ==, 0);
-    g_assert_true(web_locks_lock_release_finish(lock, answer_wait(&first), &error));
-    g_assert_no_error(error);
-    g_assert_false(web_locks_lock_release_finish(lock, answer_wait(&second), &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD);
+    assert_done(web_locks_lock_release_finish(lock, answer_wait(&first), &test_error));
+    assert_fails(web_locks_lock_release_finish(lock, answer_wait(&second), &test_error),
+                 WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD);
 }
 
 /* One notification, and what follows on the same agent comes after the release. */
@@ -32,7 +30,6 @@ TEST("/lock/released-without-waiting", test_release_without_waiting)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), again = NULL, next = NULL;
-    g_autoptr(GError) error = NULL;
     g_auto(Losses) losses = {0};
     g_auto(Answer) waiting = {0};
 
@@ -46,8 +43,8 @@ TEST("/lock/released-without-waiting", test_release_without_waiting)
     test_settle(other);
 
     web_locks_lock_release(lock); /* no effect on the next lock */
-    g_assert_false(web_locks_lock_release_sync(lock, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD);
+    assert_fails(web_locks_lock_release_sync(lock, NULL, &test_error), WEB_LOCKS_ERROR,
+                 WEB_LOCKS_ERROR_NOT_HELD);
     assert_state(manager, "a | a");
     web_locks_lock_release(again);
     next = answer_expect_lock(&waiting);
@@ -66,15 +63,14 @@ TEST("/lock/stolen-while-releasing", test_stolen_while_releasing)
     {
         g_autoptr(WebLocksManager) holder = test_manager_new();
         g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
-        g_autoptr(GError) error = NULL;
         g_auto(Losses) losses = {0};
         g_auto(Answer) released = {0};
 
         losses_watch(&losses, lock);
         stolen = test_lock_stolen(other, "a");
         web_locks_lock_release_async(lock, NULL, answer_take, &released);
-        g_assert_false(web_locks_lock_release_finish(lock, answer_wait(&released), &error));
-        g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
+        assert_fails(web_locks_lock_release_finish(lock, answer_wait(&released), &test_error),
+                     WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
         test_settle(holder);
         g_assert_cmpuint(losses.n_lost, ==, 0); /* it was released before */
         g_assert_cmpuint(losses.n_held_notifies, ==, 1);
@@ -197,7 +193,6 @@ TEST("/lock/downgraded", test_downgrade)
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), shared = NULL;
     const guint64 token = web_locks_lock_get_token(lock);
-    g_autoptr(GError) error = NULL;
     g_auto(Answer) waiting = {0}, downgraded = {0};
     guint n_notifies = 0;
 
@@ -205,14 +200,12 @@ TEST("/lock/downgraded", test_downgrade)
     ask_with(&waiting, other, test_shared());
     g_assert_cmpint(web_locks_lock_get_mode(lock), ==, WEB_LOCKS_MODE_EXCLUSIVE);
     web_locks_lock_downgrade_async(lock, NULL, answer_take, &downgraded);
-    g_assert_true(web_locks_lock_downgrade_finish(lock, answer_wait(&downgraded), &error));
-    g_assert_no_error(error);
+    assert_done(web_locks_lock_downgrade_finish(lock, answer_wait(&downgraded), &test_error));
     g_assert_cmpint(web_locks_lock_get_mode(lock), ==, WEB_LOCKS_MODE_SHARED);
     g_assert_cmpuint(n_notifies, ==, 1);
     shared = answer_expect_lock(&waiting);
     assert_state(manager, "a:s a:s | ");
-    g_assert_true(web_locks_lock_downgrade_sync(lock, NULL, &error));
-    g_assert_no_error(error);
+    assert_done(web_locks_lock_downgrade_sync(lock, NULL, &test_error));
     test_settle(manager);
     g_assert_cmpuint(n_notifies, ==, 1);
     g_assert_true(web_locks_lock_get_held(lock));
@@ -223,7 +216,6 @@ TEST("/lock/downgrade-refused", test_downgrade_refused)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_autoptr(GCancellable) cancelled = g_cancellable_new();
-    g_autoptr(GError) error = NULL;
     g_auto(Answer) first = {0}, second = {0};
     g_autoptr(WebLocksLock) lock = NULL, another = NULL;
     g_autoptr(WebLocksSnapshot) snapshot = NULL;
@@ -233,24 +225,20 @@ TEST("/lock/downgrade-refused", test_downgrade_refused)
     ask_with(&second, other, slots(2));
     lock = answer_expect_lock(&first);
     another = answer_expect_lock(&second);
-    g_assert_false(web_locks_lock_downgrade_sync(lock, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
-    g_clear_error(&error);
+    assert_fails(web_locks_lock_downgrade_sync(lock, NULL, &test_error), WEB_LOCKS_ERROR,
+                 WEB_LOCKS_ERROR_INVALID_STATE);
     g_assert_cmpint(web_locks_lock_get_mode(lock), ==, WEB_LOCKS_MODE_EXCLUSIVE);
-    snapshot = web_locks_manager_inspect_sync(manager, "a", NULL, &error);
-    g_assert_no_error(error);
+    snapshot = no_error(web_locks_manager_inspect_sync(manager, "a", NULL, &test_error));
     info = g_list_model_get_item(web_locks_snapshot_get_held(snapshot), 1);
     g_assert_cmpuint(web_locks_lock_info_get_slots(info), ==, 2);
 
     test_release(another);
     g_cancellable_cancel(cancelled);
-    g_assert_false(web_locks_lock_downgrade_sync(lock, cancelled, &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    g_clear_error(&error);
-    g_assert_true(web_locks_lock_downgrade_sync(lock, NULL, &error));
-    g_assert_no_error(error);
-    g_assert_false(web_locks_lock_downgrade_sync(another, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD);
+    assert_fails(web_locks_lock_downgrade_sync(lock, cancelled, &test_error), G_IO_ERROR,
+                 G_IO_ERROR_CANCELLED);
+    assert_done(web_locks_lock_downgrade_sync(lock, NULL, &test_error));
+    assert_fails(web_locks_lock_downgrade_sync(another, NULL, &test_error), WEB_LOCKS_ERROR,
+                 WEB_LOCKS_ERROR_NOT_HELD);
 }
 
 /* The last reference is that of the task, which ends with the answer. */

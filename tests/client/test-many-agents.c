@@ -7,6 +7,7 @@
 
 #include "common/bus-names.h"
 #include "tests/client/fixture.h"
+#include "tests/lib/case.h"
 
 /* The dbus-daemon of the tests has the default limit of 256 connections. */
 #define N_AGENTS (test_bus_is_broker() ? 1000u : 200u)
@@ -26,11 +27,9 @@ raise_file_limit(void)
 static void
 on_turn(GObject *source, GAsyncResult *result, gpointer n_turns)
 {
-    g_autoptr(GError) error = NULL;
     g_autoptr(WebLocksLock) lock =
-        web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
+        no_error(web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &test_error));
 
-    g_assert_no_error(error);
     g_assert_true(web_locks_lock_get_held(lock));
     ++*(guint *)n_turns;
 }
@@ -41,8 +40,7 @@ is_all(gpointer n_turns)
     return *(guint *)n_turns == N_AGENTS;
 }
 
-static void
-test_agents(void)
+TEST("/many-agents/agents", test_agents)
 {
     g_autoptr(GPtrArray) managers = g_ptr_array_new_with_free_func(g_object_unref);
     g_autoptr(GHashTable) ids = g_hash_table_new(g_str_hash, g_str_equal);
@@ -77,13 +75,11 @@ forge(GDBusConnection *forger,
       const char *member,
       GVariant *body)
 {
-    g_autoptr(GError) error = NULL;
     const gboolean is_bus_signal = g_str_equal(member, "NameOwnerChanged");
 
-    g_dbus_connection_emit_signal(forger, client_id, path,
-                                  is_bus_signal ? BUS_DRIVER_INTERFACE : BUS_LOCKS_INTERFACE,
-                                  member, body, &error);
-    g_assert_no_error(error);
+    no_error(g_dbus_connection_emit_signal(
+        forger, client_id, path, is_bus_signal ? BUS_DRIVER_INTERFACE : BUS_LOCKS_INTERFACE, member,
+        body, &test_error));
 }
 
 static void
@@ -104,7 +100,6 @@ static void
 forge_answer(GDBusConnection *forger, const char *client_id, guint32 serial, gboolean is_error)
 {
     g_autoptr(GDBusMessage) message = g_dbus_message_new();
-    g_autoptr(GError) error = NULL;
 
     g_dbus_message_set_message_type(message, is_error ? G_DBUS_MESSAGE_TYPE_ERROR
                                                       : G_DBUS_MESSAGE_TYPE_METHOD_RETURN);
@@ -115,8 +110,8 @@ forge_answer(GDBusConnection *forger, const char *client_id, guint32 serial, gbo
         g_dbus_message_set_error_name(message, BUS_ERROR_SECURITY);
     else
         g_dbus_message_set_body(message, g_variant_new("(tt)", (guint64)1, G_GUINT64_CONSTANT(99)));
-    g_dbus_connection_send_message(forger, message, G_DBUS_SEND_MESSAGE_FLAGS_NONE, NULL, &error);
-    g_assert_no_error(error);
+    no_error(g_dbus_connection_send_message(forger, message, G_DBUS_SEND_MESSAGE_FLAGS_NONE, NULL,
+                                            &test_error));
 }
 
 /* The agent makes calls meanwhile, whose replies can be forged. */
@@ -140,13 +135,11 @@ forge_during_calls(GDBusConnection *forger, WebLocksManager *waiter, const char 
     g_assert_false(g_dbus_connection_is_closed(forger));
 }
 
-static void
-test_forger(void)
+TEST("/many-agents/forged-messages", test_forger)
 {
     g_autoptr(GDBusConnection) forger = private_bus_connect(test_bus());
     g_autoptr(WebLocksManager) holder = test_manager_new();
     g_autoptr(WebLocksAgent) agent = test_agent_new();
-    g_autoptr(GError) error = NULL;
     g_autoptr(WebLocksManager) waiter = web_locks_manager_new(agent, "b");
     g_autoptr(WebLocksManager) other =
         web_locks_manager_new(web_locks_manager_get_agent(holder), "b");
@@ -180,8 +173,7 @@ main(int argc, char **argv)
     static const char *const limits[] = {"clientsPerUid=5000", NULL};
 
     g_test_init(&argc, &argv, NULL);
+    test_cases_add();
     if (raise_file_limit())
-        g_test_add_func("/many-agents/agents", test_agents);
-    g_test_add_func("/many-agents/forged-messages", test_forger);
-    return test_run(limits);
+        return test_run(limits);
 }

@@ -23,11 +23,10 @@ list_locks(GPtrArray *locks)
 static GPtrArray *
 take(WebLocksManager *manager, const char *const *names, const char *expected)
 {
-    g_autoptr(GError) error = NULL;
-    GPtrArray *locks = web_locks_manager_request_many_sync(manager, names, NULL, NULL, &error);
+    GPtrArray *locks =
+        no_error(web_locks_manager_request_many_sync(manager, names, NULL, NULL, &test_error));
     g_autofree char *list = list_locks(locks);
 
-    g_assert_no_error(error);
     g_assert_cmpstr(list, ==, expected);
     return locks;
 }
@@ -70,7 +69,6 @@ TEST("/many/waits", test_waiting)
     g_autoptr(WebLocksLock) held = test_lock(holder, "b");
     g_autoptr(GPtrArray) locks = NULL;
     g_autofree char *list = NULL;
-    g_autoptr(GError) error = NULL;
     g_auto(Answer) answer = {0};
 
     web_locks_manager_request_many_async(waiter, NAMES("c", "b", "a"), NULL, NULL, answer_take,
@@ -84,8 +82,7 @@ TEST("/many/waits", test_waiting)
     }
     g_assert_cmpuint(answer.n_results, ==, 0);
     test_release(held);
-    locks = finish(&answer, &error);
-    g_assert_no_error(error);
+    locks = no_error(finish(&answer, &test_error));
     list = list_locks(locks);
     g_assert_cmpstr(list, ==, "a b c");
 }
@@ -97,11 +94,9 @@ TEST("/many/none-if-one-is-not-available", test_if_available_taken)
     g_autoptr(WebLocksManager) holder = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksLock) held = test_lock(holder, "b");
     g_autoptr(WebLocksOptions) options = test_if_available();
-    g_autoptr(GError) error = NULL;
-    g_autoptr(GPtrArray) locks =
-        web_locks_manager_request_many_sync(other, NAMES("a", "b", "c"), options, NULL, &error);
+    g_autoptr(GPtrArray) locks = no_error(web_locks_manager_request_many_sync(
+        other, NAMES("a", "b", "c"), options, NULL, &test_error));
 
-    g_assert_no_error(error);
     g_assert_null(locks);
     assert_state(other, "b | ");
 }
@@ -109,15 +104,13 @@ TEST("/many/none-if-one-is-not-available", test_if_available_taken)
 TEST("/many/none-if-a-name-is-bad", test_bad_name)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
-    g_autoptr(GError) error = NULL;
 
-    g_assert_null(
-        web_locks_manager_request_many_sync(manager, NAMES("a", "-b"), NULL, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
-    g_clear_error(&error);
-    g_assert_null(
-        web_locks_manager_request_many_sync(manager, NAMES("a", "\xff"), NULL, NULL, &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+    assert_fails(
+        web_locks_manager_request_many_sync(manager, NAMES("a", "-b"), NULL, NULL, &test_error),
+        WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
+    assert_fails(
+        web_locks_manager_request_many_sync(manager, NAMES("a", "\xff"), NULL, NULL, &test_error),
+        G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
     assert_state(manager, " | "); /* not even "a" was requested */
 }
 
@@ -127,11 +120,10 @@ TEST("/many/none-in-time", test_timed_out)
     g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
     g_autoptr(WebLocksLock) held = test_lock(holder, "b");
     g_autoptr(WebLocksOptions) options = g_object_new(WEB_LOCKS_TYPE_OPTIONS, "timeout", 50, NULL);
-    g_autoptr(GError) error = NULL;
 
-    g_assert_null(
-        web_locks_manager_request_many_sync(waiter, NAMES("a", "b", "c"), options, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
+    assert_fails(web_locks_manager_request_many_sync(waiter, NAMES("a", "b", "c"), options, NULL,
+                                                     &test_error),
+                 WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
     test_wait_for_state(holder, "b | ");
 }
 

@@ -12,10 +12,8 @@
 static WebLocksMonitor *
 monitor_new(WebLocksManager *manager)
 {
-    g_autoptr(GError) error = NULL;
-    WebLocksMonitor *monitor = web_locks_monitor_new_sync(manager, NULL, &error);
+    WebLocksMonitor *monitor = no_error(web_locks_monitor_new_sync(manager, NULL, &test_error));
 
-    g_assert_no_error(error);
     g_assert_true(web_locks_monitor_get_manager(monitor) == manager);
     return monitor;
 }
@@ -177,13 +175,12 @@ TEST("/monitor/closed", test_closed)
     g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(one, "a");
     g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
-    g_autoptr(GError) error = NULL;
 
     assert_shows(monitor, "a | ");
     web_locks_agent_close(web_locks_manager_get_agent(watcher));
     wait_until(monitor, " | ");
-    g_assert_null(web_locks_monitor_new_sync(watcher, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+    assert_fails(web_locks_monitor_new_sync(watcher, NULL, &test_error), WEB_LOCKS_ERROR,
+                 WEB_LOCKS_ERROR_INVALID_STATE);
 }
 
 /* ---- how the lists change */
@@ -426,7 +423,6 @@ TEST("/monitor/all-buckets/items", test_all_items)
     g_autoptr(WebLocksLock) x = test_lock(a, "x"), y = NULL, z = NULL;
     g_autoptr(WebLocksMonitor) monitor = test_monitor_new_all(watcher);
     g_autoptr(WebLocksLockInfo) item = NULL, item_now = NULL, item_of_b = NULL;
-    g_autoptr(GError) error = NULL;
     GListModel *held = web_locks_monitor_get_held(monitor);
     WebLocksManager *manager;
 
@@ -440,8 +436,8 @@ TEST("/monitor/all-buckets/items", test_all_items)
     wait_until_all(monitor, "monitor/a:x monitor/a:y | ");
     item_now = g_list_model_get_item(held, 1);
     g_assert_true(web_locks_lock_info_get_manager(item_now) == manager);
-    g_assert_cmpint(web_locks_manager_break_sync(manager, "x", item, NULL, &error), ==, 1);
-    g_assert_no_error(error);
+    g_assert_cmpint(no_error(web_locks_manager_break_sync(manager, "x", item, NULL, &test_error)),
+                    ==, 1);
     wait_until_all(monitor, "monitor/a:y | ");
     z = test_lock(b, "z");
     wait_until_all(monitor, "monitor/a:y monitor/b:z | ");
@@ -482,18 +478,16 @@ TEST("/monitor/all-buckets/watch-ends", test_all_watch_ends)
 {
     g_autoptr(WebLocksAgent) agent = test_agent_new();
     g_autoptr(WebLocksManager) manager = test_manager_of(agent);
-    g_autoptr(GError) error = NULL;
     WebLocksMonitor *of_bucket = monitor_new(manager), *all, *twin;
 
-    g_assert_null(web_locks_monitor_new_all_sync(agent, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
-    g_clear_error(&error);
+    assert_fails(web_locks_monitor_new_all_sync(agent, NULL, &test_error), WEB_LOCKS_ERROR,
+                 WEB_LOCKS_ERROR_LIMITS);
     g_object_unref(of_bucket);
     all = test_monitor_new_all(agent);
     twin = test_monitor_new_all(agent);
     g_object_unref(all);
-    g_assert_null(web_locks_monitor_new_sync(manager, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
+    assert_fails(web_locks_monitor_new_sync(manager, NULL, &test_error), WEB_LOCKS_ERROR,
+                 WEB_LOCKS_ERROR_LIMITS);
     g_object_unref(twin);
     g_object_unref(monitor_new(manager));
 }
@@ -501,16 +495,14 @@ TEST("/monitor/all-buckets/watch-ends", test_all_watch_ends)
 TEST("/monitor/all-buckets/no-service", test_all_without_service)
 {
     g_autoptr(WebLocksAgent) agent = test_agent_new();
-    g_autoptr(GError) error = NULL;
 
     test_service_stop();
-    g_assert_null(web_locks_monitor_new_all_sync(agent, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
-    g_clear_error(&error);
+    assert_fails(web_locks_monitor_new_all_sync(agent, NULL, &test_error), WEB_LOCKS_ERROR,
+                 WEB_LOCKS_ERROR_UNAVAILABLE);
     test_service_start();
     web_locks_agent_close(agent);
-    g_assert_null(web_locks_monitor_new_all_sync(agent, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+    assert_fails(web_locks_monitor_new_all_sync(agent, NULL, &test_error), WEB_LOCKS_ERROR,
+                 WEB_LOCKS_ERROR_INVALID_STATE);
 }
 
 int

@@ -5,6 +5,7 @@
  * can use all of them, and what they protect. */
 
 #include "client-lib/engine/process.h"
+#include "tests/lib/case.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -68,8 +69,7 @@ test_fork(gconstpointer mutex)
 }
 
 /* In the child, guarded descriptors are replaced; others are not. */
-static void
-test_descriptors(void)
+TEST("/process/descriptors", test_descriptors)
 {
     int guarded[2], other[2], status = -1;
     const int n_forks = process_n_forks;
@@ -105,11 +105,11 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    test_cases_add();
     for (guint i = 0; i < N_PROCESS_MUTEXES; i++) {
         g_autofree char *path = g_strdup_printf("/process/fork-beside-mutex-%u", i);
 
         g_test_add_data_func(path, GINT_TO_POINTER(i), test_fork);
     }
-    g_test_add_func("/process/descriptors", test_descriptors);
     return g_test_run();
 }

@@ -11,20 +11,17 @@
 static WebLocksSnapshot *
 query(WebLocksManager *manager)
 {
-    g_autoptr(GError) error = NULL;
-    WebLocksSnapshot *snapshot = web_locks_manager_query_sync(manager, NULL, &error);
+    WebLocksSnapshot *snapshot = no_error(web_locks_manager_query_sync(manager, NULL, &test_error));
 
-    g_assert_no_error(error);
     return snapshot;
 }
 
 static WebLocksSnapshot *
 inspect(WebLocksManager *manager, const char *name)
 {
-    g_autoptr(GError) error = NULL;
-    WebLocksSnapshot *snapshot = web_locks_manager_inspect_sync(manager, name, NULL, &error);
+    WebLocksSnapshot *snapshot =
+        no_error(web_locks_manager_inspect_sync(manager, name, NULL, &test_error));
 
-    g_assert_no_error(error);
     return snapshot;
 }
 
@@ -33,14 +30,13 @@ TEST("/query/inspect", test_inspect_all)
     g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
     g_autoptr(WebLocksOptions) options =
         g_object_new(WEB_LOCKS_TYPE_OPTIONS, "why", "to print", "command", "lp (pid 12)", NULL);
-    g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksLock) a = web_locks_manager_request_sync(one, "a", options, NULL, &error);
+    g_autoptr(WebLocksLock) a =
+        no_error(web_locks_manager_request_sync(one, "a", options, NULL, &test_error));
     g_autoptr(WebLocksLock) other = test_lock(one, "other");
     g_autoptr(WebLocksSnapshot) snapshot = NULL;
     g_autoptr(WebLocksLockInfo) held = NULL, pending = NULL;
     g_auto(Answer) waiting = {0};
 
-    g_assert_no_error(error);
     answer_ask(&waiting, two, "a");
     test_settle(two);
 
@@ -102,14 +98,12 @@ TEST("/query/pages", test_pages)
     g_autoptr(WebLocksSnapshot) inspected = NULL, queried = NULL;
     g_autoptr(WebLocksLockInfo) first = NULL, again = NULL;
     GListModel *held;
-    g_autoptr(GError) error = NULL;
 
     for (guint i = 0; i < ENTRIES; i++)
         g_ptr_array_add(names, g_strdup_printf("name %u", i));
     g_ptr_array_add(names, NULL);
-    locks = web_locks_manager_request_many_sync(manager, (const char *const *)names->pdata, NULL,
-                                                NULL, &error);
-    g_assert_no_error(error);
+    locks = no_error(web_locks_manager_request_many_sync(manager, (const char *const *)names->pdata,
+                                                         NULL, NULL, &test_error));
     g_assert_cmpuint(locks->len, ==, ENTRIES);
     for (guint i = 0; i < ENTRIES; i++) {
         web_locks_manager_request_async(waiter, names->pdata[i], NULL, NULL, NULL, NULL);
@@ -183,7 +177,6 @@ TEST("/query/private-session", test_private)
                                by_name = NULL;
     g_autoptr(WebLocksLock) secret = test_lock(private, "a"), joined = NULL;
     g_autoptr(GPtrArray) buckets = web_locks_agent_list_observable_sync(observer, NULL, NULL);
-    g_autoptr(GError) error = NULL;
     g_auto(Answer) answer = {0}, of_new = {0};
     WebLocksManager *session = find_session(buckets);
 
@@ -195,8 +188,8 @@ TEST("/query/private-session", test_private)
     by_name = web_locks_manager_new(observer, web_locks_manager_get_bucket(session));
     answer_ask(&of_new, by_name, "b");
     answer_expect_error(&of_new, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_SECURITY);
-    g_assert_cmpint(web_locks_manager_break_sync(by_name, "a", NULL, NULL, &error), ==, 1);
-    g_assert_no_error(error);
+    g_assert_cmpint(no_error(web_locks_manager_break_sync(by_name, "a", NULL, NULL, &test_error)),
+                    ==, 1);
     joined = test_lock(named, "a");
     assert_state(session, "a | ");
 }
@@ -209,20 +202,18 @@ TEST("/query/buckets", test_buckets)
     g_autoptr(WebLocksManager) other_private = web_locks_agent_create_private_manager(agent);
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), secret = test_lock(private, "a");
     g_autoptr(GPtrArray) buckets = NULL, later = NULL;
-    g_autoptr(GError) error = NULL;
     g_auto(Answer) answer = {0};
 
     g_assert_cmpstr(web_locks_manager_get_bucket(private), !=,
                     web_locks_manager_get_bucket(other_private));
-    buckets = web_locks_agent_list_observable_sync(agent, NULL, &error);
-    g_assert_no_error(error);
+    buckets = no_error(web_locks_agent_list_observable_sync(agent, NULL, &test_error));
     g_assert_true(is_listed(buckets, manager));
     g_assert_true(is_listed(buckets, private));
     test_release(secret);
     test_release(lock);
     web_locks_agent_list_observable_async(agent, NULL, answer_take, &answer);
-    later = web_locks_agent_list_observable_finish(agent, answer_wait(&answer), &error);
-    g_assert_no_error(error);
+    later =
+        no_error(web_locks_agent_list_observable_finish(agent, answer_wait(&answer), &test_error));
     g_assert_false(is_listed(later, manager));
     g_assert_false(is_listed(later, private));
 }

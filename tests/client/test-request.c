@@ -70,23 +70,21 @@ TEST("/request/huge-names", test_huge_names)
         g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
         g_assert_nonnull(strstr(error->message, "nameBytes"));
         g_clear_error(&error);
-        g_assert_null(web_locks_manager_inspect_sync(manager, huge, NULL, &error));
-        g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
+        assert_fails(web_locks_manager_inspect_sync(manager, huge, NULL, &test_error),
+                     WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
     }
     /* Reading it once takes longer than all of this. */
     g_assert_cmpint(g_get_monotonic_time() - begin_us, <, test_factor() * G_TIME_SPAN_SECOND);
     g_clear_error(&error);
-    g_assert_null(web_locks_manager_request_many_sync(manager, names, NULL, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
+    assert_fails(web_locks_manager_request_many_sync(manager, names, NULL, NULL, &test_error),
+                 WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
     huge[0] = '-';
     g_clear_error(&error);
-    g_assert_null(web_locks_manager_request_sync(manager, huge, NULL, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
-    g_clear_error(&error);
+    assert_fails(web_locks_manager_request_sync(manager, huge, NULL, NULL, &test_error),
+                 WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
     web_locks_options_set_why(options, huge);
-    g_assert_null(web_locks_manager_request_sync(manager, "a", options, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
-    g_clear_error(&error);
+    assert_fails(web_locks_manager_request_sync(manager, "a", options, NULL, &test_error),
+                 WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
     web_locks_options_set_why(options, NULL);
     web_locks_options_set_command(options, huge);
     g_assert_null(web_locks_manager_request_sync(manager, "a", options, NULL, &error));
@@ -94,17 +92,14 @@ TEST("/request/huge-names", test_huge_names)
     g_assert_nonnull(strstr(error->message, "'command'"));
     g_clear_error(&error);
     web_locks_options_set_command(options, "\xff");
-    g_assert_null(web_locks_manager_request_sync(manager, "a", options, NULL, &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
-    g_clear_error(&error);
-    g_assert_cmpint(web_locks_manager_break_sync(manager, huge, NULL, NULL, &error), ==, -1);
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
-    g_clear_error(&error);
-    g_assert_null(web_locks_manager_inspect_sync(manager, huge, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
-    g_clear_error(&error);
-    g_assert_null(web_locks_monitor_new_for_name(manager, huge, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
+    assert_fails(web_locks_manager_request_sync(manager, "a", options, NULL, &test_error),
+                 G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+    assert_fails(web_locks_manager_break_sync(manager, huge, NULL, NULL, &test_error) >= 0,
+                 WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
+    assert_fails(web_locks_manager_inspect_sync(manager, huge, NULL, &test_error), WEB_LOCKS_ERROR,
+                 WEB_LOCKS_ERROR_LIMITS);
+    assert_fails(web_locks_monitor_new_for_name(manager, huge, &test_error), WEB_LOCKS_ERROR,
+                 WEB_LOCKS_ERROR_LIMITS);
     assert_state(manager, " | ");
 }
 
@@ -116,7 +111,6 @@ TEST("/request/of-a-closed-agent", test_closed_first)
     g_autoptr(WebLocksOptions) options =
         g_object_new(WEB_LOCKS_TYPE_OPTIONS, "steal", TRUE, "if-available", TRUE, NULL);
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
-    g_autoptr(GError) error = NULL;
     g_auto(Answer) name = {0}, both = {0}, cancelled = {0}, many = {0};
 
     g_cancellable_cancel(cancellable);
@@ -127,17 +121,15 @@ TEST("/request/of-a-closed-agent", test_closed_first)
     answer_expect_error(&both, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
     web_locks_manager_request_async(manager, "a", NULL, cancellable, answer_take, &cancelled);
     answer_expect_error(&cancelled, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
-    g_assert_null(web_locks_manager_request_sync(manager, "-", options, cancellable, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
-    g_clear_error(&error);
+    assert_fails(web_locks_manager_request_sync(manager, "-", options, cancellable, &test_error),
+                 WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
 
-    g_assert_null(
-        web_locks_manager_request_many_sync(manager, names, options, cancellable, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
-    g_clear_error(&error);
+    assert_fails(
+        web_locks_manager_request_many_sync(manager, names, options, cancellable, &test_error),
+        WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
     web_locks_manager_request_many_async(manager, names, options, NULL, answer_take, &many);
-    g_assert_null(web_locks_manager_request_many_finish(manager, answer_wait(&many), &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+    assert_fails(web_locks_manager_request_many_finish(manager, answer_wait(&many), &test_error),
+                 WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
 }
 
 /* ---- options */

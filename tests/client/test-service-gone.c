@@ -22,13 +22,10 @@ typedef struct {
 static void
 load_start(Load *load)
 {
-    g_autoptr(GError) error = NULL;
-
     load->manager = test_manager_new();
     load->lock = test_lock(load->manager, "a");
     load->other = test_lock(load->manager, "b");
-    load->monitor = web_locks_monitor_new_sync(load->manager, NULL, &error);
-    g_assert_no_error(error);
+    load->monitor = no_error(web_locks_monitor_new_sync(load->manager, NULL, &test_error));
     losses_watch(&load->losses, load->lock);
     losses_watch(&load->other_losses, load->other);
     for (guint i = 0; i < N_WAITS; i++)
@@ -61,15 +58,15 @@ load_check_calls(Load *load)
     g_autoptr(WebLocksSnapshot) query = NULL, inspection = NULL;
     g_autoptr(GPtrArray) locks = NULL;
 
-    query = web_locks_manager_query_finish(load->manager, answer_wait(&load->query), &error);
-    g_assert_no_error(error);
+    query = no_error(
+        web_locks_manager_query_finish(load->manager, answer_wait(&load->query), &test_error));
     inspection =
         web_locks_manager_inspect_finish(load->manager, answer_wait(&load->inspect), &error);
     g_assert_no_error(error);
-    g_assert_true(web_locks_lock_release_finish(load->other, answer_wait(&load->release), &error));
-    g_assert_no_error(error);
-    locks = web_locks_manager_request_many_finish(load->manager, answer_wait(&load->many), &error);
-    g_assert_no_error(error);
+    assert_done(
+        web_locks_lock_release_finish(load->other, answer_wait(&load->release), &test_error));
+    locks = no_error(web_locks_manager_request_many_finish(load->manager, answer_wait(&load->many),
+                                                           &test_error));
     g_assert_cmpuint(locks->len, ==, 2);
     g_assert_cmpuint(load->other_losses.n_lost, ==, 0);
 }
@@ -106,11 +103,9 @@ load_check_held(Load *load)
 {
     g_autoptr(WebLocksManager) rival = test_manager_new();
     g_autoptr(WebLocksOptions) options = test_if_available();
-    g_autoptr(GError) error = NULL;
 
     test_settle(load->manager);
-    g_assert_null(web_locks_manager_request_sync(rival, "a", options, NULL, &error));
-    g_assert_no_error(error);
+    g_assert_null(no_error(web_locks_manager_request_sync(rival, "a", options, NULL, &test_error)));
     g_assert_true(web_locks_lock_get_held(load->lock));
     g_assert_cmpuint(load->losses.n_lost, ==, 0);
     test_release(load->lock);
@@ -120,14 +115,12 @@ load_check_held(Load *load)
 static void
 check_lost(Losses *losses, WebLocksLock *lock)
 {
-    g_autoptr(GError) error = NULL;
-
     test_wait(test_is_set, &losses->n_lost);
     g_assert_cmpstr(losses->reason, ==, "lost");
     g_assert_cmpuint(losses->n_held_notifies, ==, 1);
     g_assert_false(web_locks_lock_get_held(lock));
-    g_assert_false(web_locks_lock_release_sync(lock, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LOST);
+    assert_fails(web_locks_lock_release_sync(lock, NULL, &test_error), WEB_LOCKS_ERROR,
+                 WEB_LOCKS_ERROR_LOST);
     g_assert_error(web_locks_lock_get_error(lock), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LOST);
 }
 

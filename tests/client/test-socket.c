@@ -53,17 +53,15 @@ on_message(GDBusConnection *connection, GDBusMessage *message, gboolean incoming
 static void
 eavesdropper_start(void)
 {
-    g_autoptr(GError) error = NULL;
     g_autoptr(GVariant) reply = NULL;
 
     eavesdropper.lines = g_ptr_array_new_with_free_func(g_free);
     eavesdropper.connection = private_bus_connect(test_bus());
     g_dbus_connection_add_filter(eavesdropper.connection, on_message, NULL, NULL);
-    reply = g_dbus_connection_call_sync(eavesdropper.connection, BUS_DRIVER_NAME, BUS_DRIVER_PATH,
-                                        "org.freedesktop.DBus.Monitoring", "BecomeMonitor",
-                                        g_variant_new_parsed("(@as [], @u 0)"), NULL,
-                                        G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
-    g_assert_no_error(error);
+    reply = no_error(g_dbus_connection_call_sync(
+        eavesdropper.connection, BUS_DRIVER_NAME, BUS_DRIVER_PATH,
+        "org.freedesktop.DBus.Monitoring", "BecomeMonitor", g_variant_new_parsed("(@as [], @u 0)"),
+        NULL, G_DBUS_CALL_FLAGS_NONE, -1, NULL, &test_error));
 }
 
 static gboolean
@@ -129,7 +127,6 @@ use_sync(WebLocksManager *manager)
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), dropped = test_lock(manager, "b");
     g_autoptr(WebLocksLock) stolen = NULL;
     g_autoptr(GPtrArray) many = NULL;
-    g_autoptr(GError) error = NULL;
 
     g_clear_object(&dropped);
     assert_state(manager, "a | ");
@@ -137,8 +134,7 @@ use_sync(WebLocksManager *manager)
     test_settle(manager);
     g_assert_false(web_locks_lock_get_held(lock));
     test_release(stolen);
-    many = web_locks_manager_request_many_sync(manager, names, NULL, NULL, &error);
-    g_assert_no_error(error);
+    many = no_error(web_locks_manager_request_many_sync(manager, names, NULL, NULL, &test_error));
     g_clear_pointer(&many, g_ptr_array_unref);
     test_wait_for_state(manager, " | ");
 }
@@ -148,14 +144,12 @@ use_async(WebLocksManager *manager)
 {
     g_auto(Answer) first = {0}, second = {0}, released = {0};
     g_autoptr(WebLocksLock) lock = NULL, next = NULL;
-    g_autoptr(GError) error = NULL;
 
     answer_ask(&first, manager, "a");
     answer_ask(&second, manager, "a");
     lock = answer_expect_lock(&first);
     web_locks_lock_release_async(lock, NULL, answer_take, &released);
-    g_assert_true(web_locks_lock_release_finish(lock, answer_wait(&released), &error));
-    g_assert_no_error(error);
+    assert_done(web_locks_lock_release_finish(lock, answer_wait(&released), &test_error));
     next = answer_expect_lock(&second);
 }
 
@@ -292,11 +286,9 @@ assert_free(WebLocksManager *other)
 {
     g_autoptr(WebLocksOptions) options =
         g_object_new(WEB_LOCKS_TYPE_OPTIONS, "timeout", 5000 * test_factor(), NULL);
-    g_autoptr(GError) error = NULL;
     g_autoptr(WebLocksLock) lock =
-        web_locks_manager_request_sync(other, "a", options, NULL, &error);
+        no_error(web_locks_manager_request_sync(other, "a", options, NULL, &test_error));
 
-    g_assert_no_error(error);
     g_assert_nonnull(lock);
     test_release(lock);
 }

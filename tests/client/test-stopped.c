@@ -5,6 +5,7 @@
  * withdrawn when the service continues, and operations that need no reply do not wait. */
 
 #include "tests/client/fixture.h"
+#include "tests/lib/case.h"
 
 #define TIMEOUT_MS 100
 /* The library's own time-out is 250 ms after the service's; a machine may stall. */
@@ -54,12 +55,11 @@ test_timeout(gconstpointer state)
     g_autoptr(WebLocksManager) observer = test_manager_new();
     g_autoptr(WebLocksManager) manager = manager_in((AgentState)GPOINTER_TO_INT(state));
     g_autoptr(WebLocksOptions) options = options_new(FALSE);
-    g_autoptr(GError) error = NULL;
     g_auto(Answer) answer = {0};
     gint64 begin_us = g_get_monotonic_time();
 
-    g_assert_null(web_locks_manager_request_sync(manager, "a", options, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
+    assert_fails(web_locks_manager_request_sync(manager, "a", options, NULL, &test_error),
+                 WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
     assert_passed(begin_us);
     begin_us = g_get_monotonic_time();
     web_locks_manager_request_async(manager, "b", options, NULL, answer_take, &answer);
@@ -72,8 +72,7 @@ test_timeout(gconstpointer state)
 }
 
 /* Many requests with different time-outs end in that order. */
-static void
-test_many(void)
+TEST("/stopped/timeouts", test_many)
 {
     g_autoptr(WebLocksManager) manager = manager_in(AGENT_OPEN);
     Answer answers[20] = {{0}};
@@ -93,8 +92,7 @@ test_many(void)
 }
 
 /* More than the kernel queues: the rest is sent when there is space. */
-static void
-test_dropped(void)
+TEST("/stopped/dropped", test_dropped)
 {
     g_autoptr(WebLocksManager) observer = test_manager_new();
     g_autoptr(WebLocksAgent) agent = test_agent_new();
@@ -115,8 +113,7 @@ test_dropped(void)
 }
 
 /* A program that exits does not wait. */
-static void
-test_closed(void)
+TEST("/stopped/closed", test_closed)
 {
     g_autoptr(WebLocksManager) observer = test_manager_new();
     g_autoptr(WebLocksManager) manager = test_manager_new();
@@ -136,12 +133,10 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    test_cases_add();
     g_test_add_data_func("/stopped/timeout", GINT_TO_POINTER(AGENT_OPEN), test_timeout);
     g_test_add_data_func("/stopped/timeout-when-connected", GINT_TO_POINTER(AGENT_CONNECTED),
                          test_timeout);
     g_test_add_data_func("/stopped/timeout-when-new", GINT_TO_POINTER(AGENT_NEW), test_timeout);
-    g_test_add_func("/stopped/timeouts", test_many);
-    g_test_add_func("/stopped/dropped", test_dropped);
-    g_test_add_func("/stopped/closed", test_closed);
     return test_run(NULL);
 }

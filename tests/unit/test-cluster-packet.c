@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "tests/lib/case.h"
 #include "tests/unit/core-fixture.h"
 
 /* A message, as GVariant text. */
@@ -93,8 +94,7 @@ write_rows(guint n_rows, const char *host)
 }
 
 /* The first ones are written, as many as are allowed and fit into a packet. */
-static void
-test_rows(void)
+TEST("/cluster-packet/rows", test_rows)
 {
     g_autofree char *longest = g_strnfill(CLUSTER_HOST_BYTES_MAX, 'h');
     g_autoptr(GString) text = g_string_new("(uint64 7, [(byte 1, byte 1, int64 17, 'n')])");
@@ -216,8 +216,7 @@ static const Case cases[] = {
     {CLUSTER_PACKET_READY, "a body", "()", "(byte 1,)"},
 };
 
-static void
-test_malformed(void)
+TEST("/cluster-packet/malformed", test_malformed)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         const Case *one = &cases[i];
@@ -237,8 +236,7 @@ test_malformed(void)
 }
 
 /* The longest texts, and one byte more. */
-static void
-test_lengths(void)
+TEST("/cluster-packet/lengths", test_lengths)
 {
     static const struct {
         const char *format;
@@ -261,8 +259,7 @@ test_lengths(void)
         }
 }
 
-static void
-test_kinds(void)
+TEST("/cluster-packet/kinds", test_kinds)
 {
     static const guint32 unknown[] = {0, 6, 64, 75, 0x103, G_MAXUINT32};
 
@@ -274,8 +271,7 @@ test_kinds(void)
 }
 
 /* A packet that ends anywhere in a message, and one that is longer than its message. */
-static void
-test_sizes(void)
+TEST("/cluster-packet/sizes", test_sizes)
 {
     for (guint i = 0; i < G_N_ELEMENTS(examples); i++) {
         g_autoptr(GByteArray) bytes = make_packet(examples[i].kind, examples[i].text);
@@ -288,14 +284,4 @@ test_sizes(void)
     }
 }
 
-int
-main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/cluster-packet/rows", test_rows);
-    g_test_add_func("/cluster-packet/malformed", test_malformed);
-    g_test_add_func("/cluster-packet/lengths", test_lengths);
-    g_test_add_func("/cluster-packet/kinds", test_kinds);
-    g_test_add_func("/cluster-packet/sizes", test_sizes);
-    return g_test_run();
-}
+TEST_MAIN(g_test_run())

@@ -4,10 +4,10 @@
 /* core/core-limits, and the accounts of core/principal: each limit at its value and one beyond, and
  * sums. What is charged and discharged with which operation is in test-random. */
 
+#include "tests/lib/case.h"
 #include "tests/unit/core-fixture.h"
 
-static void
-test_table(void)
+TEST("/limits/table", test_table)
 {
     Limits limits;
 
@@ -22,8 +22,7 @@ test_table(void)
     }
 }
 
-static void
-test_set_from_string(void)
+TEST("/limits/set-from-string", test_set_from_string)
 {
     static const char *const wrong[] = {
         "",
@@ -211,8 +210,7 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/limits/table", test_table);
-    g_test_add_func("/limits/set-from-string", test_set_from_string);
+    test_cases_add();
     TREE_TEST("/limits/at-each-limit", test_at_each_limit);
     TREE_TEST("/limits/many-at-once", test_many_at_once);
     TREE_TEST("/limits/never-wraps", test_never_wraps);

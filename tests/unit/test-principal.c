@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "tests/lib/case.h"
 #include "tests/unit/core-fixture.h"
 
 /* Ids chosen to be confused with others, of few characters so that some occur twice. */
@@ -35,8 +36,7 @@ compare_identities(gconstpointer a, gconstpointer b)
     return strcmp(x->app_id, y->app_id);
 }
 
-static void
-test_injective(void)
+TEST("/principal/injective", test_injective)
 {
     const guint n = 10000;
     g_autoptr(GPtrArray) principals = g_ptr_array_new();
@@ -135,7 +135,7 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/principal/injective", test_injective);
+    test_cases_add();
     FIXTURE_TEST("/principal/scope", test_scope);
     FIXTURE_TEST("/principal/tokens-of-quick-others", test_tokens_of_quick_others);
     return g_test_run();
