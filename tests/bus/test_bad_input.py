@@ -4,7 +4,7 @@
 """Every invalid call gets a typed error, changes nothing, and does not stop the service."""
 
 from calls import ADMIN, LOCKS, PROPERTIES, ROOT, SERVICE, bucket_path, options
-from harness import BusTestCase, DBusError, Gio, GLib, error_name, main
+from harness import BusTestCase, DBusError, Gio, GLib, error_name
 from rawbus import method_call
 
 V = GLib.Variant
@@ -444,7 +444,3 @@ class BadBytes(BusTestCase):
                     raw.socket.sendall(blob[:-4] + value.to_bytes(4, 'little'))
                     self.check_refused(raw, serial)
                     self.assertEqual(observer.query(BUCKET), ([], []))
-
-
-if __name__ == '__main__':
-    main()

@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 from buses import FACTOR, Bus, end, spawn
-from harness import diagnostic, environment, full_size, main, wait_for
+from harness import diagnostic, environment, full_size, wait_for
 from test_pressure import OwnBus
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -86,6 +86,3 @@ def add_cases():
 
 
 add_cases()
-
-if __name__ == '__main__':
-    main()

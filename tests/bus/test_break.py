@@ -9,7 +9,7 @@ import os
 from gi.repository import Gio
 
 from calls import ADMIN, LOCKS, ROOT, bucket_path, other_path
-from harness import BusTestCase, GLib, main
+from harness import BusTestCase, GLib
 from rawbus import method_call
 
 
@@ -306,7 +306,3 @@ class Paths(BreakCase):
             self.assertEqual([(event.signal, event.path, event.id) for event in watcher.events],
                              [('Granted', path, held), ('Waiting', path, waiting),
                               ('Released', path, held), ('Granted', path, waiting)])
-
-
-if __name__ == '__main__':
-    main()

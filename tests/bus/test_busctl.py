@@ -10,8 +10,8 @@ import subprocess
 from glob import glob
 from xml.etree import ElementTree
 
-from buses import environment
-from harness import PATIENCE, BusTestCase, main
+from buses import environment, read_text
+from harness import PATIENCE, BusTestCase
 
 PAGE = os.path.join(os.path.dirname(__file__), '..', '..', 'docs', 'guides', 'by-hand.md')
 BUCKET = '/org/w3/WebLocks/bucket/default'
@@ -43,8 +43,7 @@ class ByHand(BusTestCase):
 
     def test_page(self):
         """Every command of the page works as printed, in its order; `…` is anything."""
-        with open(PAGE, encoding='utf-8') as file:
-            blocks = re.findall(r'^```console\n(.*?)^```$', file.read(), re.MULTILINE | re.DOTALL)
+        blocks = re.findall(r'^```console\n(.*?)^```$', read_text(PAGE), re.MULTILINE | re.DOTALL)
         (first, _), (second, _), *commands = re.findall(r'^\$ (.*)\n((?:(?!\$ ).*\n)*)', ''.join(blocks), re.MULTILINE)
         self.assertEqual(first, "weblocks run --why 'page 3' printer sleep 3600 &")
         self.assertEqual(second, 'weblocks run --bucket org.example.Editor document sleep 3600 &')
@@ -70,7 +69,3 @@ class ByHand(BusTestCase):
         done = self.run_line(f'{CALL} Release t 1')
         self.assertNotEqual(done.returncode, 0)
         self.assertNotEqual(done.stderr.strip(), '')
-
-
-if __name__ == '__main__':
-    main()

@@ -16,7 +16,7 @@ import time
 
 from buses import can_be_others
 from calls import ROOT
-from harness import diagnostic, main, service_with, wait_for
+from harness import diagnostic, service_with, wait_for
 from packetclient import Cells, LockError
 from sockets import open_socket_and_cells
 from statecase import StateCase
@@ -705,7 +705,3 @@ class Offered(TmpfsCase):
         self.assertEqual((status.st_mode & 0o7777, status.st_size, status.st_blocks * 512, status.st_ino),
                          (0o600, 4096, 4096, cells.inode))
         self.assertEqual(os.stat(self.path('cells')).st_mode & 0o7777, 0o700)
-
-
-if __name__ == '__main__':
-    main()

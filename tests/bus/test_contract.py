@@ -8,8 +8,9 @@ import re
 import subprocess
 import xml.etree.ElementTree as ElementTree
 
+from buses import read_text
 from calls import ADMIN, LOCKS, ROOT, bucket_path, encode_label
-from harness import BusTestCase, GLib, environment, main
+from harness import BusTestCase, GLib, environment
 
 BUCKETS = ROOT + '/bucket'
 # Annotations for other tools (documentation, code generators) are not part of the contract.
@@ -86,8 +87,7 @@ class Introspection(BusTestCase):
 
     def compare(self, name, path):
         file = os.path.join(environment('WEBLOCKS_INTROSPECTION_DIR'), f'{name}.xml')
-        with open(file, encoding='utf-8') as stream:
-            expected = describe(interfaces(stream.read())[name])
+        expected = describe(interfaces(read_text(file))[name])
         found = interfaces(self.client().introspect(path))
         self.assertIn(name, found)
         self.assertEqual(describe(found[name]), expected)
@@ -148,16 +148,14 @@ class Properties(BusTestCase):
     def test_limits_are_documented(self):
         """With their defaults, in the XML of the reference pages."""
         file = os.path.join(environment('WEBLOCKS_INTROSPECTION_DIR'), f'{ADMIN}.xml')
-        with open(file, encoding='utf-8') as stream:
-            text = stream.read()
+        text = read_text(file)
         documented = re.findall(r'<term><literal>(\w+)</literal>: (\d+)</term>', text)
         self.assertEqual({name: int(value) for name, value in documented}, DEFAULT_LIMITS)
 
     def test_limits_of_the_manual_page(self):
         """It only names limits that there are: by themselves, or as a row of the table."""
         file = os.path.join(environment('WEBLOCKS_INTROSPECTION_DIR'), '../data/weblocksd.8')
-        with open(file, encoding='utf-8') as stream:
-            text = stream.read().partition('.SH LIMITS')[2].partition('.SH ')[0]
+        text = read_text(file).partition('.SH LIMITS')[2].partition('.SH ')[0]
         named = set(re.findall(r'\b[a-z]+(?:Bytes|Waiting|Per|Total)\w*', text))
         self.assertGreater(len(named), 5)
         self.assertEqual({name for name in named
@@ -263,7 +261,3 @@ class Clusters(BusTestCase):
         for options in ({}, {'ifAvailable': True}, {'steal': True}):
             self.assert_error('NotSupported', client.request, 'a', 'cluster:farm', **options)
         self.assertNotEqual(client.request('a', self.unique('bucket'))[1], 0)
-
-
-if __name__ == '__main__':
-    main()

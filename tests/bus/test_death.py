@@ -6,7 +6,7 @@ to the next."""
 
 import signal
 
-from harness import BusTestCase, diagnostic, main, wait_exit, wait_for
+from harness import BusTestCase, diagnostic, wait_exit, wait_for
 from rawbus import RawClient, lock_call
 
 
@@ -202,7 +202,3 @@ class Stopped(BusTestCase):
                          what='Released (stolen)')
         process.ping()
         self.assertEqual(len(process.events), 1)
-
-
-if __name__ == '__main__':
-    main()

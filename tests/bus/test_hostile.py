@@ -17,7 +17,7 @@ from buses import can_be_others, status_kib
 from calls import ADMIN, LOCKS, ROOT, SERVICE, other_path
 from fakebus import FakeBus
 from harness import (DRIVER, DRIVER_PATH, FACTOR, PATIENCE, Bus, BusTestCase, DBusError, Gio, GLib,
-                     RawClient, Service, diagnostic, environment, main, service_with, wait_for)
+                     RawClient, Service, diagnostic, environment, service_with, wait_for)
 from rawbus import lock_call, method_call, unpack
 from sockets import open_socket_call
 from test_pressure import OwnBus, wait_quiet
@@ -727,7 +727,3 @@ class NoRoomForPings(BusTestCase):
             mute.close()
         holder.wait_for(lambda: len(holder.wanted) > 1, what='the second Wanted')
         self.assertEqual(holder.wanted, [(held, True), (held, False)])
-
-
-if __name__ == '__main__':
-    main()

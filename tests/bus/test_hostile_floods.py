@@ -14,7 +14,7 @@ from buses import (FACTOR, KEEPS_LITTLE, can_be_others, end, environment, proces
                    spawn)
 from calls import SERVICE
 from flooder import KINDS
-from harness import Bus, DBusError, diagnostic, full_size, main, wait_for
+from harness import Bus, DBusError, diagnostic, full_size, wait_for
 from rawbus import RawClient
 from sockets import open_socket
 from test_hostile import rss_mib
@@ -184,6 +184,3 @@ def add_cases():
 
 
 add_cases()
-
-if __name__ == '__main__':
-    main()

@@ -8,9 +8,10 @@ import ctypes
 import os
 import time
 
+from buses import read_bytes, read_text
 from calls import LOCKS, bucket_path
 from handedover import HandedOver
-from harness import BusTestCase, Client, GLib, RawClient, main, wait_for
+from harness import BusTestCase, Client, GLib, RawClient, wait_for
 from rawbus import method_call
 
 KEYS = {'id': 't', 'name': 's', 'mode': 's', 'state': 's', 'clientId': 's', 'token': 't', 'why': 's', 'for': 's',
@@ -21,8 +22,7 @@ KEYS = {'id': 't', 'name': 's', 'mode': 's', 'state': 's', 'clientId': 's', 'tok
 @contextlib.contextmanager
 def renamed(name):
     """Changes the name of this process."""
-    with open('/proc/self/comm', 'rb') as file:
-        before = file.read().rstrip(b'\n')
+    before = read_bytes('/proc/self/comm').rstrip(b'\n')
     libc, set_name = ctypes.CDLL(None), 15  # PR_SET_NAME
     libc.prctl(set_name, name, 0, 0, 0)
     try:
@@ -75,8 +75,7 @@ class Entries(BusTestCase):
         handed_over = HandedOver(self.bus.address)
         self.addCleanup(handed_over.end)
         client, pid = self._adopt(handed_over.client), handed_over.pid
-        with open(f'/proc/{pid}/comm', encoding='utf-8') as file:
-            comm = file.read().strip()
+        comm = read_text(f'/proc/{pid}/comm').strip()
         client.request('x', self.bucket)
         handed_over.end()
         self.assertEqual([(entry['pid'], entry['process']) for entry in self.inspect()],
@@ -88,8 +87,7 @@ class Entries(BusTestCase):
         cursor, age = entry.pop('cursor'), entry.pop('age')
         self.assertGreater(cursor, 0)
         self.assertLess(age, 60000)
-        with open('/proc/self/comm', encoding='utf-8') as file:
-            comm = file.read().strip()
+        comm = read_text('/proc/self/comm').strip()
         self.assertEqual(entry, {
             'id': id_, 'name': 'x', 'mode': 'exclusive', 'state': 'held', 'clientId': self.a.name,
             'token': token, 'why': 'printing page 3 of 7 – Ä', 'for': '', 'pid': os.getpid(),
@@ -154,8 +152,7 @@ class Entries(BusTestCase):
         other = self.process_client()
         other.request('x', self.bucket)
         entry, = self.inspect()
-        with open(f'/proc/{other.pid}/comm', encoding='utf-8') as file:
-            self.assertEqual(entry['process'], file.read().strip())
+        self.assertEqual(entry['process'], read_text(f'/proc/{other.pid}/comm').strip())
         self.assertEqual(entry['pid'], other.pid)
 
     def test_position_counts_along_the_queue(self):
@@ -381,7 +378,3 @@ class ManyEntries(BusTestCase):
         for limit in (1001, 2 ** 32 - 1):
             with self.subTest(limit=limit):
                 self.check(1000, limit=limit)
-
-
-if __name__ == '__main__':
-    main()

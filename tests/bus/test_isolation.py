@@ -5,7 +5,7 @@
 
 import isolationcases
 from calls import DBusError, options
-from harness import BusTestCase, GLib, main
+from harness import BusTestCase, GLib
 
 
 class Random(isolationcases.Random):
@@ -86,7 +86,3 @@ class Canaries(BusTestCase):
         self.assertIn("'wild'", self.error_of(client, 'Request', (
             '(sa{sv})', ('x', {'wild': GLib.Variant('b', True)})), 'default').message)
         self.check_log()
-
-
-if __name__ == '__main__':
-    main()

@@ -12,8 +12,8 @@ import unittest
 
 from handedover import HandedOver
 from harness import (FACTOR, PATIENCE, REPORTS, Bus, BusTestCase, DBusError, Gio, GLib, RawClient,
-                     diagnostic, environment, full_size, main, owner_of, service_with,
-                     start_and_use, wait_for)
+                     diagnostic, environment, full_size, owner_of, service_with, start_and_use,
+                     wait_for)
 from rawbus import lock_call, unpack
 
 NAME = 'org.w3.WebLocks'
@@ -496,7 +496,3 @@ class IdleExitRace(unittest.TestCase):
                 self.client.release(id_)
             except DBusError as error:
                 self.assertIn(error.short, ('NotHeld', 'InvalidState'))
-
-
-if __name__ == '__main__':
-    main()

@@ -5,7 +5,7 @@
 beyond it, and that everything is discharged. Limits of requests within one user are in
 ../spec/cases.txt, lengths in test_bad_input.py and test_socket.py."""
 
-from harness import BusTestCase, DBusError, main
+from harness import BusTestCase, DBusError
 from rawbus import lock_call
 
 
@@ -156,7 +156,3 @@ class BeforeIdentified(BusTestCase):
         id_, token = raw.result(serials[2])
         self.assertNotEqual(token, 0)
         self.assertEqual(id_, 2)
-
-
-if __name__ == '__main__':
-    main()

@@ -4,7 +4,7 @@
 """The log stays short, whatever errors clients cause."""
 
 from calls import ADMIN, LOCKS, PROPERTIES, ROOT, LockCalls, bucket_path, options
-from harness import BusTestCase, DBusError, GLib, diagnostic, full_size, main
+from harness import BusTestCase, DBusError, GLib, diagnostic, full_size
 from rawbus import method_call, split
 from sockets import open_socket, packets
 
@@ -160,7 +160,3 @@ class FloodOfVerbose(BusTestCase):
         grown = self.daemon.stderr().count('\n') - before
         self.assertLessEqual(grown, 10 * len(bad_calls()))
         self.assertGreater(grown, 10)
-
-
-if __name__ == '__main__':
-    main()

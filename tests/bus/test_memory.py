@@ -12,7 +12,7 @@ import unittest
 from buses import KEEPS_LITTLE, Bus, environment, full_size, status_kib
 from harness import Client, Service
 from rawbus import RawClient
-from tap import diagnostic, main
+from tap import diagnostic
 
 NAMES = full_size(60_000, 1_000_000)
 FIRST_NAMES = 20_000
@@ -44,7 +44,3 @@ class Memory(unittest.TestCase):
         self.assertEqual(Client(self.bus.address).query('many'), ([], []))
         self.assertEqual(self.service.stop(), 0)
         self.assertEqual(self.service.complaints(), [])
-
-
-if __name__ == '__main__':
-    main()

@@ -13,7 +13,7 @@ import unittest
 import buses
 from calls import ROOT, SERVICE
 from harness import (PATIENCE, Bus, BusTestCase, DBusError, RawClient, Service, diagnostic,
-                     environment, main, owner_of, start_and_use, wait_for)
+                     environment, owner_of, start_and_use, wait_for)
 from rawbus import DRIVER, DRIVER_PATH, lock_call, method_call
 
 # The limits of the contract on which these numbers are based.
@@ -301,7 +301,3 @@ class IdleExitAfterAnEnd(OwnBus):
         ended = time.monotonic()
         user.close()
         self.check_left(service, ended)
-
-
-if __name__ == '__main__':
-    main()

@@ -8,7 +8,7 @@ import os
 import secrets
 
 from calls import ROOT, bucket_path, other_path
-from harness import BusTestCase, main
+from harness import BusTestCase
 from isolationcases import public_name
 
 
@@ -288,7 +288,3 @@ class Watches(SessionCase):
             self.a.release(id_, self.name)
         for first, second in zip(tokens, tokens[1:]):
             self.assertGreater(second - first, 1)
-
-
-if __name__ == '__main__':
-    main()

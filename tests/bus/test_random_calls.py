@@ -13,8 +13,8 @@ import re
 from buses import NOBODY, can_be_others
 from calls import (ADMIN, FILTER_TYPES, LOCKS, OPTION_TYPES, PROPERTIES, ROOT, SERVICE,
                    bucket_path)
-from harness import (FACTOR, BusTestCase, DBusError, Gio, GLib, diagnostic, error_name,
-                     full_size, main, service_with)
+from harness import (FACTOR, BusTestCase, DBusError, Gio, GLib, diagnostic, error_name, full_size,
+                     service_with)
 from rawbus import method_call
 
 V = GLib.Variant
@@ -295,7 +295,3 @@ class TheyWouldBeNoticed(RandomCallsCase):
             for _ in range(ROUNDS):
                 self.run_round(self.caller(), with_descriptors=False)
         diagnostic(str(caught.exception)[:200])
-
-
-if __name__ == '__main__':
-    main()

@@ -13,8 +13,7 @@ import random
 import shutil
 import unittest
 
-from harness import (PATIENCE, RawClient, Service, SocketClient, diagnostic, main,
-                     service_with)
+from harness import PATIENCE, RawClient, Service, SocketClient, diagnostic, service_with
 from rawbus import lock_call
 from test_pressure import OwnBus
 
@@ -169,7 +168,3 @@ class SendErrors(OwnBus):
 
     def test_econnreset(self):
         self.check_end('ECONNRESET', AT_START + random.Random(SEED + 1).randrange(60))
-
-
-if __name__ == '__main__':
-    main()

@@ -11,7 +11,7 @@ import time
 
 from buses import can_be_others, status_kib
 from calls import ADMIN, LOCKS, ROOT, SERVICE, bucket_path
-from harness import (BusTestCase, DBusError, GLib, diagnostic, full_size, main, service_with,
+from harness import (BusTestCase, DBusError, GLib, diagnostic, full_size, service_with,
                      wait_for)
 from rawbus import bus_call, lock_call, method_call
 
@@ -283,7 +283,3 @@ class Costs(BusTestCase):
         diagnostic(f'{self.TURNS * len(bad)} calls with {self.TURNS * len(bad) * 2} descriptors: '
                    f'{before} are open before and after, at most {most} meanwhile')
         self.assertLess(most, before + 32)
-
-
-if __name__ == '__main__':
-    main()

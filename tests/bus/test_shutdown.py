@@ -18,7 +18,7 @@ from gi.repository import Gio
 
 from calls import ROOT, SERVICE
 from fakebus import FakeBus
-from harness import FACTOR, Bus, RawClient, Service, diagnostic, environment, main, wait_for
+from harness import FACTOR, Bus, RawClient, Service, diagnostic, environment
 from rawbus import method_call
 
 STOP_SECS = 5
@@ -172,7 +172,3 @@ class RealBusStops(unittest.TestCase):
             if code == 1:
                 self.assertRegex(service.stderr(), 'the bus does not .*; ending anyway')
             self.assertEqual(service.complaints(), [])
-
-
-if __name__ == '__main__':
-    main()

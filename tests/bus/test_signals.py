@@ -4,7 +4,7 @@
 """Which client receives which signals, in which order."""
 
 from calls import LOCKS, ROOT, bucket_path
-from harness import BusTestCase, Gio, GLib, main
+from harness import BusTestCase, Gio, GLib
 from rawbus import lock_call, method_call, unpack
 
 
@@ -313,7 +313,3 @@ class OtherUsers(SignalCase):
         self.assertEqual(after - before, 1, (token, before, after))
         self.other_user.release(again, self.bucket)
         self.other_user.release(keep, self.bucket)
-
-
-if __name__ == '__main__':
-    main()

@@ -10,7 +10,7 @@ import socket
 import stat
 
 from calls import ADMIN, ROOT
-from harness import BusTestCase, DBusError, GLib, main, wait_for
+from harness import BusTestCase, DBusError, GLib, wait_for
 from rawbus import lock_call
 from sockets import LockSocket, open_socket_call, packets
 
@@ -640,7 +640,3 @@ class Observed(SocketCase):
         # And its own client gets no signals on the bus while the socket is open.
         self.raw.ping()
         self.assertEqual(self.raw.events, [])
-
-
-if __name__ == '__main__':
-    main()

@@ -11,7 +11,7 @@ import socket
 import time
 
 import buses
-from harness import FACTOR, Gio, RawClient, diagnostic, full_size, main
+from harness import FACTOR, Gio, RawClient, diagnostic, full_size
 from rawbus import lock_call
 from sockets import LockSocket, open_socket, open_socket_call, packets
 from test_pressure import wait_quiet
@@ -411,7 +411,3 @@ class Scarce(BoundsCase):
             resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
         self.lock_socket().sync()
         self.other.release(held, self.bucket)
-
-
-if __name__ == '__main__':
-    main()

@@ -9,7 +9,7 @@ import socket
 
 import buses
 from calls import DBusError
-from harness import FACTOR, Bus, RawClient, Service, diagnostic, full_size, main, start_and_use
+from harness import FACTOR, Bus, RawClient, Service, diagnostic, full_size, start_and_use
 from rawbus import lock_call
 from sockets import open_socket, packets
 from statecase import StateCase
@@ -327,7 +327,3 @@ class IdleAndBus(StateCase):
         self.assertIn(sock.read_to_end(), (None, 'shutdown'))
         self.assertEqual(sock.events, [])
         self.assertEqual(service.wait_exit(), 1)
-
-
-if __name__ == '__main__':
-    main()

@@ -13,8 +13,8 @@ import socket
 import termios
 import time
 
-from buses import NOBODY, can_be_others, processor_us, readable
-from harness import FACTOR, PATIENCE, diagnostic, main, owner_of, wait_for
+from buses import NOBODY, can_be_others, processor_us
+from harness import FACTOR, diagnostic, owner_of, wait_for
 from sockets import flood, packets
 from statecase import StateCase
 
@@ -164,7 +164,3 @@ class Sigterm(FloodCase):
         self.assertEqual(self.current.wait_exit(), 1)
         self.assertIn('clients have sent more than can be served; ending anyway',
                       self.current.stderr())
-
-
-if __name__ == '__main__':
-    main()

@@ -8,7 +8,7 @@ import random
 import socket
 import struct
 
-from harness import diagnostic, full_size, main
+from harness import diagnostic, full_size
 from sockets import packets
 from test_socket import SocketCase
 
@@ -277,7 +277,3 @@ class WellFormed(SocketCase):
             sock._answers.clear()
         self.wait_descriptors(before)
         self.lock_socket(self.raw).sync()
-
-
-if __name__ == '__main__':
-    main()

@@ -18,7 +18,7 @@ import struct
 
 import buses
 from calls import ROOT, SERVICE
-from harness import PATIENCE, BusTestCase, RawClient, diagnostic, full_size, main, wait_for
+from harness import PATIENCE, BusTestCase, RawClient, diagnostic, full_size, wait_for
 from rawbus import DRIVER, DRIVER_PATH, lock_call, method_call, unpack
 from sockets import LockSocket, flood, open_socket, open_socket_call, packets
 from test_socket import SocketCase
@@ -501,7 +501,3 @@ class Refilled(SocketCase):
         self.sock.socket.send(SYNC[:8])
         self.assertEqual(os.waitpid(child, 0)[1], 0)
         self.assert_nothing_live().sync()
-
-
-if __name__ == '__main__':
-    main()

@@ -12,9 +12,9 @@ import sys
 import time
 from unittest import mock
 
-from buses import can_be_others
+from buses import can_be_others, read_bytes
 from calls import DBusError
-from harness import FACTOR, PATIENCE, SocketClient, diagnostic, main
+from harness import FACTOR, PATIENCE, SocketClient, diagnostic
 from packetclient import NO_ANSWER, RELEASE, with_key
 from rawbus import lock_call
 from statecase import GONE, StateCase
@@ -496,8 +496,7 @@ class Commits(StateCase):
     """Changes that are committed together: each commit is a frame in the file."""
 
     def n_commits(self):
-        with open(self.path(), 'rb') as file:
-            data = file.read()
+        data = read_bytes(self.path())
         place, count = 56, 0
         while any(data[place:place + 24]):
             place += 24 + struct.unpack_from('=Q', data, place)[0] + 8
@@ -544,15 +543,9 @@ class Without(StateCase):
         client = self.raw_client()
         client.request('x', key=1)
         self.crash()
-        with open(self.path(), 'rb') as file:
-            before = file.read()
+        before = read_bytes(self.path())
         self.start('--no-state', state=False)
         self.assertEqual(client.resync(), [])
         client.request('x')
         self.crash()
-        with open(self.path(), 'rb') as file:
-            self.assertEqual(file.read(), before)
-
-
-if __name__ == '__main__':
-    main()
+        self.assertEqual(read_bytes(self.path()), before)

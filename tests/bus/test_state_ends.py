@@ -12,9 +12,10 @@ import tempfile
 import time
 import unittest
 
+from buses import read_bytes
 from calls import DBusError
 from fakebus import FakeBus
-from harness import (FACTOR, PATIENCE, Bus, GLib, RawClient, Service, diagnostic, environment, main,
+from harness import (FACTOR, PATIENCE, Bus, GLib, RawClient, Service, diagnostic, environment,
                      owner_of, pid_of, start_and_use, wait_for)
 from rawbus import lock_call, unpack
 from statecase import GONE, StateCase
@@ -307,16 +308,14 @@ class Locked(StateCase):
         client = self.raw_client()
         client.request('x')
         self.crash()
-        with open(self.path(), 'rb') as file:
-            before = file.read()
+        before = read_bytes(self.path())
         self.take_lock()
         begun = time.monotonic()
         service = self.start(ready=False)
         self.assertEqual(service.wait_exit(), 1, service.stderr())
         self.assertIn(self.directory, service.stderr())
         self.assertTrue(14.9 < time.monotonic() - begun < 15 + 3 * FACTOR)
-        with open(self.path(), 'rb') as file:
-            self.assertEqual(file.read(), before)
+        self.assertEqual(read_bytes(self.path()), before)
 
     def test_another_instance_has_the_name(self):
         """That one serves, so this one does not wait as long."""
@@ -354,7 +353,3 @@ class Activated(unittest.TestCase):
         waiter.wait_for(lambda: waiter.granted(waiting), what='Granted')
         self.assertTrue(os.path.exists(os.path.join(
             bus.runtime, 'weblocks', client._driver('GetId')[0] + '.state')))
-
-
-if __name__ == '__main__':
-    main()

@@ -14,9 +14,11 @@ import resource
 import tempfile
 from unittest import mock
 
-from harness import DBusError, diagnostic, main
+from harness import DBusError, diagnostic
 from smallfs import SmallFileSystem, has_own_mounts, take_own_mounts
 from statecase import StateCase, without
+
+take_own_mounts()
 
 
 class FullCase(StateCase):
@@ -243,8 +245,3 @@ class Full(FullCase):
         self.empty()
         self.start()
         self.assertEqual(self.control.query(), ([], []))
-
-
-if __name__ == '__main__':
-    take_own_mounts()
-    main()

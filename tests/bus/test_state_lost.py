@@ -9,7 +9,7 @@ import shutil
 import signal
 import time
 
-from harness import main, owner_of, service_with, wait_for
+from harness import owner_of, service_with, wait_for
 from statecase import StateCase
 
 ALL = ('lock', 'state', 'state.new')
@@ -165,7 +165,3 @@ class Crashes(LostCase):
         self.assertEqual(service.stderr(), '')
         self.assert_kept()
         self.assertIsNotNone(owner_of(self.control))
-
-
-if __name__ == '__main__':
-    main()

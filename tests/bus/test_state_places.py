@@ -9,13 +9,11 @@ import shutil
 import signal
 import stat
 import subprocess
-import tempfile
 import time
 
-from buses import why_no_other_users
-from calls import DBusError
-from harness import (PATIENCE, Bus, BusTestCase, RawClient, Service, diagnostic, environment, main,
-                     owner_of, service_with, wait_for)
+from buses import read_bytes, why_no_other_users, write_bytes
+from harness import (PATIENCE, Bus, BusTestCase, RawClient, Service, diagnostic, environment,
+                     owner_of, service_with)
 from rawbus import lock_call
 from statecase import StateCase, bus_id, mode_of
 
@@ -172,8 +170,7 @@ class Directory(StateCase):
                 make(other, self.path('lock'))
                 self.refused(f'--state-dir={self.directory}', mentions=self.path('lock'))
                 self.refused(f'--state-dir={self.directory}', mentions=says)
-                with open(other, 'rb') as kept:
-                    self.assertEqual(kept.read(), b'precious bytes')
+                self.assertEqual(read_bytes(other), b'precious bytes')
         self.remove(self.path('lock'))
         self.start()
         self.control.request('x')
@@ -261,11 +258,9 @@ class Whose(StateCase):
         for content in (b'', b'x', os.urandom(100000), bytes(8192)):
             with self.subTest(content[:10]):
                 self.crash()
-                with open(self.path(), 'wb') as file:
-                    file.write(content)
+                write_bytes(self.path(), content)
                 self.put_aside(self.start())
-                with open(self.path('state.aside'), 'rb') as file:
-                    self.assertEqual(file.read(), content)
+                self.assertEqual(read_bytes(self.path('state.aside')), content)
                 self.assertEqual(client.resync(), [])
                 self.assert_error('NotHeld', client.release, id_)
                 id_, newer = client.request('x')
@@ -317,8 +312,7 @@ class Whose(StateCase):
         self.crash()
         for name in ('state.aside', 'state'):
             self.remove(self.path(name))
-        with open(self.path('state.aside'), 'wb') as file:
-            file.write(b'an older one')
+        write_bytes(self.path('state.aside'), b'an older one')
         os.mkdir(self.path())
         self.start()
         client = self.raw_client()
@@ -332,8 +326,7 @@ class Whose(StateCase):
         os.mkdir(self.path('state.aside'))
         with open(os.path.join(self.path('state.aside'), 'file'), 'wb'):
             pass
-        with open(self.path(), 'wb') as file:
-            file.write(b'garbage')
+        write_bytes(self.path(), b'garbage')
         self.start()
         client = self.raw_client()
         client.request('x')
@@ -348,8 +341,7 @@ class Whose(StateCase):
         for content in (b'', b'garbage', os.urandom(200), bytes(64), b'\xff' * 64):
             self.crash()
             for suffix in ('state.new', 'crash-guard'):
-                with open(self.path(suffix), 'wb') as file:
-                    file.write(content)
+                write_bytes(self.path(suffix), content)
             self.start()
             self.assertEqual(client.request('x', key=1), held)
             self.assertEqual(self.files(), ['BUS.lock', 'BUS.state', 'BUS.state.new'])
@@ -401,13 +393,11 @@ class Poison(StateCase):
 
     def test_three_deaths(self):
         self.fill()
-        with open(self.path(), 'rb') as file:
-            before = file.read()
+        before = read_bytes(self.path())
         self.die(3)
         self.start_faulty('bad')
         self.check_left_out()
-        with open(self.path('state.aside'), 'rb') as file:
-            self.assertEqual(file.read(), before)
+        self.assertEqual(read_bytes(self.path('state.aside')), before)
         self.restart()
         self.assertEqual(list(self.see_resync(self.holder)), [self.kept])
         self.holder.release(self.kept)
@@ -482,7 +472,3 @@ class NoRecord(BusTestCase):
         last = os.stat(path).st_size
         diagnostic(f'{first // 1024} KiB after 500 long names, {last // 1024} KiB after 10000')
         self.assertLessEqual(last, 2 * first + (1 << 20))
-
-
-if __name__ == '__main__':
-    main()

@@ -12,7 +12,7 @@ import time
 
 from buses import FACTOR, KEEPS_LITTLE, status_kib
 from calls import LOCKS, SERVICE, bucket_path
-from harness import GLib, RawClient, Service, diagnostic, full_size, main, owner_of, wait_for
+from harness import GLib, RawClient, Service, diagnostic, full_size, owner_of, wait_for
 from rawbus import lock_call, method_call
 from statecase import StateCase
 from test_hostile import UNREAD_MAX
@@ -253,7 +253,3 @@ class Floods(OwnBus):
         started = []
         _, sent = self.flood(lambda: started.append(self.start('--replace', ready=False)))
         self.check(started[0].wait_ready(self.control), sent)
-
-
-if __name__ == '__main__':
-    main()

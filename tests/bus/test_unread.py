@@ -9,9 +9,9 @@ Without a monitor, which would have to read all of it."""
 import os
 import struct
 
-from buses import FACTOR, KEEPS_LITTLE, status_kib
+from buses import FACTOR, KEEPS_LITTLE, status_kib, write_text
 from calls import LOCKS, SERVICE, DBusError, bucket_path
-from harness import GLib, RawClient, diagnostic, main, wait_for
+from harness import GLib, RawClient, diagnostic, wait_for
 from rawbus import lock_call, method_call
 from sockets import open_socket
 from test_hostile import UNREAD_MAX
@@ -68,8 +68,7 @@ class UnreadCase(OwnBus):
 
     def mark(self):
         """Starts measuring the maximum size."""
-        with open(f'/proc/{self.pid}/clear_refs', 'w', encoding='ascii') as file:
-            file.write('5')
+        write_text(f'/proc/{self.pid}/clear_refs', '5')
         self.before = status_kib(self.pid, 'VmRSS:')
 
     def check_grown(self, what, most_mib):
@@ -242,7 +241,3 @@ class Watchers(UnreadCase):
             listener.locks(BUCKET, 'Watch', GLib.Variant('(b)', (True,)))
             listeners.append(listener)
         self.check(listeners)
-
-
-if __name__ == '__main__':
-    main()

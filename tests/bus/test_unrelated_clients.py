@@ -17,10 +17,10 @@ import time
 import unittest
 import unittest.mock
 
-from buses import FULL_SIZE, Bus, environment, full_size, processor_us, status_kib
+from buses import FULL_SIZE, Bus, environment, full_size, processor_us, read_text, status_kib
 from harness import FACTOR, PATIENCE, Service, service_with, wait_for
 from rawbus import DRIVER, DRIVER_PATH, RawClient, lock_call, method_call, path_of
-from tap import diagnostic, main
+from tap import diagnostic
 
 COUNT = full_size(2000, 50_000)  # in a round
 CONCURRENT = 64
@@ -135,8 +135,7 @@ class UnrelatedClients(unittest.TestCase):
             place = Place(self, patience=10 * PATIENCE)
         place.connect_clients(n_clients)
         place.stop(self)
-        with open(path, encoding='ascii') as file:
-            return int(re.search(r'^totals: (\d+)$', file.read(), re.MULTILINE)[1])
+        return int(re.search(r'^totals: (\d+)$', read_text(path), re.MULTILINE)[1])
 
     def test_beside_many_clients(self):
         place = Place(self, *LIMITS)
@@ -152,7 +151,3 @@ class UnrelatedClients(unittest.TestCase):
             self.assertLess(place.grown_kib(), SPARE_KIB)
         self.place.stop(self)
         place.stop(self)
-
-
-if __name__ == '__main__':
-    main()

@@ -5,7 +5,7 @@
 
 import signal
 
-from harness import BusTestCase, main
+from harness import BusTestCase
 from sockets import packets
 from statecase import StateCase
 
@@ -274,7 +274,3 @@ class Restart(StateCase):
         self.assertEqual([(entry.key, entry.wanted) for entry in again.live], [(y, 1), (y + 1, 0)])
         again.abort(y + 1)
         b.wait_for(lambda: b.wanted[-1] == (x, False), what='no longer Wanted')
-
-
-if __name__ == '__main__':
-    main()

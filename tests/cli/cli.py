@@ -10,8 +10,8 @@ import subprocess
 import tempfile
 import time
 
-from buses import (PATIENCE, adopt_orphans, die_with_parent, end, environment, process_stat, readable, spawn,
-                   wait_exit)
+from buses import (PATIENCE, adopt_orphans, die_with_parent, end, environment, process_stat,
+                   read_text, readable, spawn, wait_exit)
 from harness import BusTestCase, wait_for
 from rawbus import RawClient
 from terminal import Terminal
@@ -22,8 +22,7 @@ PRINT_AND_WAIT = ('sh', '-c', 'echo on; read status; exit ${status:-0}')
 
 def children(pid):
     """The process ids of the children of the main thread of a process."""
-    with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as file:
-        return [int(word) for word in file.read().split()]
+    return [int(word) for word in read_text(f'/proc/{pid}/task/{pid}/children').split()]
 
 
 def is_running(pid):

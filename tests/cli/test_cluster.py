@@ -10,9 +10,10 @@ import os
 import time
 
 import clusterpackets as packets
+from buses import read_text
 from cli import CliTestCase
 from clustercase import BUCKET, CONFIG, ClusterCase
-from harness import main, wait_for
+from harness import wait_for
 from statecase import StateCase
 
 try:
@@ -129,8 +130,7 @@ class Status(ClusterCommandCase):
         umask = os.umask(0)
         os.umask(umask)
         self.assertEqual(os.stat(path).st_mode & 0o777, 0o644 & ~umask)
-        with open(path, encoding='ascii') as file:
-            text = file.read()
+        text = read_text(path)
         self.assertRegex(text, '^# TYPE weblocks_cluster_active gauge\nweblocks_cluster_active 1\n')
         self.assertRegex(text, r'\nweblocks_cluster_lease_left_seconds [1-3]?\d(\.\d+)?\n')
         self.assertTrue(text.endswith('# TYPE weblocks_cluster_hosts gauge\nweblocks_cluster_hosts 2\n'
@@ -144,8 +144,7 @@ class Status(ClusterCommandCase):
         gateway.close()
         wait_for(lambda: self.status()['state'] == 'off', what='state')
         self.check(0, 'cluster', f'--metrics={path}')
-        with open(path, encoding='ascii') as file:
-            self.assertIn('\nweblocks_cluster_active 0\n', file.read())
+        self.assertIn('\nweblocks_cluster_active 0\n', read_text(path))
         if prometheus_parser is None:
             self.skipTest('needs python3-prometheus-client')
         families = {family.name: family for family in prometheus_parser.text_string_to_metric_families(text)}
@@ -333,7 +332,3 @@ class Commands(ClusterCommandCase):
                                env=self.env(DBUS_SESSION_BUS_ADDRESS=self.bus.address))
         with self.subTest('not allowed'):
             self.check_refused(77, 'not permitted', '--system', '--bucket=cluster:closed')
-
-
-if __name__ == '__main__':
-    main()

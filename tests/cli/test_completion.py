@@ -8,9 +8,8 @@ import shutil
 import tempfile
 import time
 
-from buses import PATIENCE, environment, readable
+from buses import PATIENCE, environment, readable, write_text
 from cli import CliTestCase, children
-from harness import main
 from terminal import Terminal
 
 BASH_COMPLETION = '/usr/share/bash-completion/bash_completion'
@@ -207,8 +206,7 @@ class Bash(Completion, CliTestCase):
         shutil.copy(os.path.join(environment('WEBLOCKS_DATA_DIR'), 'completions/weblocks.bash'),
                     os.path.join(folder, 'weblocks'))
         rc = os.path.join(self.directory, 'rc')
-        with open(rc, 'w', encoding='utf-8') as file:
-            file.write(BASH_RC)
+        write_text(rc, BASH_RC)
         env['BASH_COMPLETION_USER_DIR'] = os.path.dirname(folder)
         return Shell(['bash', '--noprofile', '--rcfile', rc, '-i'], env, self.directory)
 
@@ -217,8 +215,7 @@ class Zsh(Completion, CliTestCase):
     def start_shell(self, env):
         if not shutil.which('zsh'):
             self.skipTest('no zsh')
-        with open(os.path.join(self.directory, '.zshrc'), 'w', encoding='utf-8') as file:
-            file.write(ZSH_RC)
+        write_text(os.path.join(self.directory, '.zshrc'), ZSH_RC)
         env.update(ZDOTDIR=self.directory,
                    COMPLETIONS=os.path.join(environment('WEBLOCKS_DATA_DIR'), 'completions'))
         return Shell(['zsh', '-d', '-i'], env, self.directory)
@@ -232,15 +229,10 @@ class Fish(Completion, CliTestCase):
         os.makedirs(os.path.join(folder, 'completions'))
         shutil.copy(os.path.join(environment('WEBLOCKS_DATA_DIR'), 'completions/weblocks.fish'),
                     os.path.join(folder, 'completions'))
-        with open(os.path.join(folder, 'config.fish'), 'w', encoding='utf-8') as file:
-            file.write(FISH_CONFIG)
+        write_text(os.path.join(folder, 'config.fish'), FISH_CONFIG)
         env.update(XDG_CONFIG_HOME=self.directory, XDG_DATA_HOME=self.directory)
         return Shell(['fish', '--private', '-i'], env, self.directory)
 
     def check_completed(self, text, expected):
         """fish adds a space, and no =, to an option with an argument."""
         super().check_completed(text, expected.removesuffix('='))
-
-
-if __name__ == '__main__':
-    main()

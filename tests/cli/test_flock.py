@@ -11,9 +11,9 @@ import subprocess
 import tempfile
 import time
 
-from buses import environment
+from buses import environment, write_text
 from cli import PRINT_AND_WAIT, CliTestCase
-from harness import main, wait_for
+from harness import wait_for
 
 
 class ShellLine(CliTestCase):
@@ -33,8 +33,7 @@ class ShellLine(CliTestCase):
     def test_the_shell(self):
         with tempfile.TemporaryDirectory() as folder:
             shell = os.path.join(folder, 'shell')
-            with open(shell, 'w', encoding='ascii') as file:
-                file.write('#!/bin/sh\necho "$@"\n')
+            write_text(shell, '#!/bin/sh\necho "$@"\n')
             os.chmod(shell, 0o755)
             self.assertEqual(self.check(0, 'run', 'x', '-c', 'a  b', env=self.env(SHELL=shell)),
                              '-c a  b\n')
@@ -230,7 +229,3 @@ class AlsoFlock(CliTestCase):
         self.end(other)
         self.assertEqual(terminal.wait(), 0)
         self.assertEqual([line for line in terminal.lines() if line], ['ran'])
-
-
-if __name__ == '__main__':
-    main()

@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 from cli import CliTestCase
-from harness import main, wait_for
+from harness import wait_for
 
 
 class Hold(CliTestCase):
@@ -164,7 +164,3 @@ class Bash(CliTestCase):
         self.assertEqual(self.held(self.name), ['exclusive'])
         os.kill(keeper, signal.SIGKILL)
         self.wait_free(self.name)
-
-
-if __name__ == '__main__':
-    main()

@@ -16,7 +16,7 @@ import unittest
 
 from buses import NOBODY, can_be_others, environment, process_stat
 from cli import PRINT_AND_WAIT, CliTestCase, children, is_running
-from harness import main, wait_for
+from harness import wait_for
 from test_signals import LISTEN
 
 # Ignores SIGTERM and ends with its input.
@@ -513,7 +513,3 @@ class JobControl(KeeperTestCase):
         self.wait_free(self.name)
         self.type('echo status-$?')
         self.shell.wait_for('status-130')
-
-
-if __name__ == '__main__':
-    main()

@@ -10,7 +10,7 @@ import time
 
 from buses import Bus, process_stat
 from cli import PRINT_AND_WAIT, CliTestCase
-from harness import RawClient, main, wait_for
+from harness import RawClient, wait_for
 from test_signals import LISTEN
 
 # Ignores SIGTERM; only SIGKILL terminates it.
@@ -307,7 +307,3 @@ class BusGone(CliTestCase):
                          (69, 'weblocks: the connection to the bus has ended\n'))
         service.wait_exit()
         self.services.remove(service)
-
-
-if __name__ == '__main__':
-    main()

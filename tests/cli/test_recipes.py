@@ -8,16 +8,15 @@ import re
 import tarfile
 import tempfile
 
-from buses import environment
+from buses import environment, read_text
 from cli import CliTestCase
-from harness import Gio, GLib, RawClient, main
+from harness import Gio, GLib, RawClient
 from rawbus import unpack
 
 
 def read_recipes():
     """{title: [example]} of the section RECIPES, with each example as one text."""
-    with open(os.path.join(environment('WEBLOCKS_DATA_DIR'), 'weblocks.1'), encoding='utf-8') as file:
-        page = file.read()
+    page = read_text(os.path.join(environment('WEBLOCKS_DATA_DIR'), 'weblocks.1'))
     page = page[page.index('.SH RECIPES'):page.index('.SH SEE ALSO')]
     page = page.replace('\\-', '-').replace('\\(aq', "'")
     recipes = {}
@@ -144,7 +143,3 @@ class Recipes(CliTestCase):
         started = job(hourly)
         self.assertEqual((started.line(), started.wait(), started.stderr()), (None, 0, ''))
         self.assertFalse(os.path.exists(os.path.join(self.home, 'backup.tar')))
-
-
-if __name__ == '__main__':
-    main()

@@ -16,7 +16,7 @@ import unittest
 
 from buses import PATIENCE, environment, spawn, wait_exit
 from cli import PRINT_AND_WAIT, CliTestCase, is_running
-from harness import main, wait_for
+from harness import wait_for
 from sockets import packets
 
 
@@ -562,7 +562,3 @@ class Command(CliTestCase):
             with open(fifo, 'w', encoding='ascii'):
                 pass
             wait_for(lambda: not is_running(pid), what='end of the process')
-
-
-if __name__ == '__main__':
-    main()

@@ -9,7 +9,6 @@ import pathlib
 
 from buses import environment
 from cli import CliTestCase
-from harness import main
 from rawbus import DRIVER, DRIVER_PATH, PRINCIPALS
 from sandboxcase import APP, OTHER_APP, Sandboxes, info
 
@@ -107,7 +106,3 @@ class Sandboxed(Sandboxes, CliTestCase):
         self.assertEqual({row[0] for row in rows}, {pathlib.Path(path).as_uri()})
         self.assertEqual([row[2] for row in rows], ['held', 'pending', 'pending'])
         self.assertEqual([row[4] for row in rows[:2]], [APP, OTHER_APP])
-
-
-if __name__ == '__main__':
-    main()

@@ -10,14 +10,14 @@ import re
 import secrets
 import signal
 import subprocess
-import sys
 import time
 import unicodedata
 
-from buses import PATIENCE, environment, process_stat
+from buses import PATIENCE, environment, process_stat, read_text
 from cli import CliTestCase, children
-from harness import main, wait_for
+from harness import wait_for
 from isolationcases import public_name
+from tap import WHO
 
 # Names that would break a line, a table, a terminal or a parser if they were printed unchanged.
 HOSTILE = ('\n', 'a\nb', '\t', 'a\tb', '\x1b[31mred', '\x1b]0;title\x07', '\x07', '\x7f', '\x9b2J',
@@ -27,8 +27,6 @@ PLAIN = ('', 'x', 'a b', 'Ä', 'ß→∀', '漢字', '👍', 'e\u0301')
 
 
 PID = str(os.getpid())
-# The script that this interpreter runs.
-WHO = os.path.basename(sys.argv[0])
 
 
 def is_safe(text):
@@ -194,8 +192,7 @@ class Details(ShowTestCase):
                           entry['pid'], entry['why'], entry['position'], entry['blockedBy']),
                          ('exclusive', self.a.name, 'held', token, os.getpid(), 'page "3"\n', 0,
                           []))
-        with open('/proc/self/comm', encoding='utf-8') as file:
-            self.assertEqual(entry['process'], file.read().rstrip('\n'))
+        self.assertEqual(entry['process'], read_text('/proc/self/comm').rstrip('\n'))
         self.assertIsInstance(entry['age'], int)
         self.assertTrue(before * 1000 - 2000 < entry['since'] < time.time() * 1000 + 2000)
         self.assertEqual((entry['id'], entry['application'], entry['uid']), (id_, '', os.getuid()))
@@ -763,7 +760,3 @@ class PrivateSession(ShowTestCase):
         self.assertIn('x: broken', self.check(0, 'break', '--bucket', self.public, 'x'))
         self.a.wait_released(self.held, 'stolen')
         self.assertEqual(job.line().split('\t')[:3], ['removed', 'held', 'x'])
-
-
-if __name__ == '__main__':
-    main()

@@ -11,7 +11,7 @@ import tempfile
 
 from buses import PATIENCE, environment, process_stat
 from cli import PRINT_AND_WAIT, CliTestCase
-from harness import main, wait_for
+from harness import wait_for
 
 ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1,
           signal.SIGUSR2)
@@ -203,7 +203,3 @@ class WhileRunning(CliTestCase):
             job = self.job('run', self.name, *PRINT_AND_WAIT, restore_signals=False, stdout=file)
             job.write_line('6')
             self.assertEqual(job.wait(PATIENCE), 6)
-
-
-if __name__ == '__main__':
-    main()

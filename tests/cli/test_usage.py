@@ -11,16 +11,14 @@ import subprocess
 import tempfile
 import unittest
 
-from buses import PATIENCE, environment
+from buses import PATIENCE, environment, read_bytes, read_text, write_bytes
 from cli import CliTestCase
-from harness import main
 
 COMMANDS = ('run', 'hold', 'list', 'watch', 'break', 'steal', 'cluster', 'help')
 
 
 def data_file(name):
-    with open(os.path.join(environment('WEBLOCKS_DATA_DIR'), name), encoding='utf-8') as file:
-        return file.read()
+    return read_text(os.path.join(environment('WEBLOCKS_DATA_DIR'), name))
 
 
 class Module(CliTestCase):
@@ -34,12 +32,10 @@ class Module(CliTestCase):
         self.module = os.path.join(self.folder, 'weblocks-commands.so')
 
     def put(self, content):
-        with open(self.module, 'wb') as file:
-            file.write(content)
+        write_bytes(self.module, content)
 
     def of_this_build(self):
-        with open(os.path.join(os.path.dirname(environment('WEBLOCKS_CLI')), 'weblocks-commands.so'), 'rb') as file:
-            return file.read()
+        return read_bytes(os.path.join(os.path.dirname(environment('WEBLOCKS_CLI')), 'weblocks-commands.so'))
 
     def check_refused(self, message):
         mark = os.path.join(self.folder, 'mark')
@@ -253,7 +249,3 @@ class Documented(CliTestCase):
                     self.assertIn(f'-{letter}', offered, command)
             self.assertEqual({word.strip('-=') for word in offered if word.startswith('--')},
                              set(options) - {'nb'}, command)
-
-
-if __name__ == '__main__':
-    main()

@@ -5,10 +5,10 @@
 
 import os
 import re
-import sys
 
 from cli import CliTestCase
-from harness import main, wait_for
+from harness import wait_for
+from tap import WHO
 
 
 class WaitingLine(CliTestCase):
@@ -17,7 +17,7 @@ class WaitingLine(CliTestCase):
         self.name = self.unique()
         self.holder = self.client()
         self.lock, _ = self.holder.request(self.name, why='nightly copy')
-        self.shown_holder = f'{os.path.basename(sys.argv[0])} (pid {os.getpid()})'
+        self.shown_holder = f'{WHO} (pid {os.getpid()})'
 
     def waiting(self, *options, name=None, **more):
         terminal = self.terminal('run', *options, name or self.name, 'echo', 'ran', **more)
@@ -133,7 +133,3 @@ class WaitingLine(CliTestCase):
         self.assertEqual(terminal.wait(), 5)
         self.assertNotIn('Waiting', terminal.text)
         self.assertIn('ran', terminal.text)
-
-
-if __name__ == '__main__':
-    main()

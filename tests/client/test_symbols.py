@@ -13,8 +13,7 @@ import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-import tap
-from buses import Bus, end, environment, spawn
+from buses import Bus, end, environment, read_text, spawn
 
 CORE = '{http://www.gtk.org/introspection/core/1.0}'
 C = '{http://www.gtk.org/introspection/c/1.0}'
@@ -33,8 +32,7 @@ HEADERS = {name: os.path.join(folder, name)
 
 
 def read(*path):
-    with open(os.path.join(*path), encoding='utf-8') as file:
-        return file.read()
+    return read_text(os.path.join(*path))
 
 
 def run(*argv, **options):
@@ -273,7 +271,3 @@ class Installed(unittest.TestCase):
         if os.path.exists(GIR_FILE):
             self.assertTrue(self.find('WebLocks-1.typelib').endswith('girepository-1.0'))
             self.find('WebLocks-1.gir')
-
-
-if __name__ == '__main__':
-    tap.main()

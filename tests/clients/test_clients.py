@@ -15,7 +15,7 @@ import time
 from buses import PATIENCE, environment, readable, spawn
 from calls import SERVICE, bucket_path
 from gi.repository import GLib
-from harness import BusTestCase, main, wait_exit, wait_for
+from harness import BusTestCase, wait_exit, wait_for
 from statecase import StateCase
 
 CLIENTS = os.path.abspath(sys.argv.pop(1))
@@ -226,7 +226,3 @@ class Shell(BusTestCase):
                                 check=False)
         self.assertEqual((result.stdout, result.stderr),
                          (f'held\ta\\tb\t{os.getpid()}\npending\ta\\tb\t{os.getpid()}\n', ''))
-
-
-if __name__ == '__main__':
-    main()

@@ -11,7 +11,7 @@ import clusterpackets as packets
 from buses import can_be_others
 from calls import BREAK_TYPES, FILTER_TYPES, LOCKS, SERVICE, bucket_path, other_path, variants
 from clustercase import BUCKET, CONFIG, Call, ClusterCase
-from harness import GLib, main, wait_for
+from harness import GLib, wait_for
 from packetclient import SYNC
 from rawbus import method_call
 from sandboxcase import Sandboxes
@@ -435,7 +435,3 @@ class ConfigurationErrors(ClusterCase):
         self.start()
         self.assert_error('NotSupported', self.client().request, 'x', BUCKET)
         self.assertIn('No such file', self.current.stderr())
-
-
-if __name__ == '__main__':
-    main()

@@ -9,7 +9,7 @@ import time
 import clusterpackets as packets
 from clustercase import BUCKET, ClusterCase
 from clustergateway import in_seconds
-from harness import main, wait_for
+from harness import wait_for
 
 
 class Gateways(ClusterCase):
@@ -354,7 +354,3 @@ class Malformed(ClusterCase):
         client.release(held, BUCKET)
         self.assertNotEqual(client.request('x', BUCKET)[1], 0)
         self.assertEqual(gateway.n_connections, 1)
-
-
-if __name__ == '__main__':
-    main()

@@ -6,7 +6,6 @@ with the ticks of docs/cluster.md delete their claims."""
 
 import time
 
-import tap
 from buses import TEST_ALL
 from clusterhosts import BUCKET
 from test_lease import LeaseCase
@@ -61,7 +60,3 @@ class CutOff(LeaseCase):
     if TEST_ALL:
         def test_with_the_leader(self):
             self.check_cut_off(self.ensemble.leader())
-
-
-if __name__ == '__main__':
-    tap.main()

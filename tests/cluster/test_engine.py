@@ -6,7 +6,6 @@
 import signal
 import time
 
-import tap
 from clusterpackets import BLOCK_BITS
 from engines import EngineCase, name_path
 
@@ -418,7 +417,3 @@ class Sessions(EngineCase):
                 with self.assertRaises(EOFError):
                     one.wait_for(lambda: False)
                 self.assertIn('HOST:PORT', one.error)
-
-
-if __name__ == '__main__':
-    tap.main()

@@ -13,7 +13,6 @@ import threading
 import time
 import unittest
 
-import tap
 from buses import PATIENCE, end, environment, readable, spawn
 
 # Each pause after a round of failures is at least half of 50, 100, 200, 400 ms.
@@ -104,7 +103,3 @@ class Pause(unittest.TestCase):
                        for _ in range(2)]
             stack.enter_context(closing(sockets))
             self.check(sockets)
-
-
-if __name__ == '__main__':
-    tap.main()

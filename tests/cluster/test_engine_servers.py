@@ -4,7 +4,6 @@
 """The engine and three real servers: servers that are paused and cut off while the session lasts, and answers that are
 lost. The end of the leader and of the quorum, and hosts that are cut off, are in test_hosts.py."""
 
-import tap
 from engines import EngineCase
 
 # Of sessions that must not expire during a case. A silent server is left after a fifth of it.
@@ -89,7 +88,3 @@ class Servers(EngineCase):
         self.repeat(one, 'sync', path)
         self.assertEqual(self.repeat(one, 'list', path, 0).listed,
                          [one.prefix() + '0000000000'])
-
-
-if __name__ == '__main__':
-    tap.main()

@@ -149,7 +149,3 @@ class Expiry(EngineCase):
         self.network.split(server.place, *(subject.place for subject in self.subjects))
         self.check(time.monotonic(),
                    lambda subject: model('new-leader', subject.timeout, ELECTION))
-
-
-if __name__ == '__main__':
-    tap.main()

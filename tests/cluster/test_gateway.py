@@ -20,7 +20,6 @@ import unittest
 import unittest.mock
 
 import clusterpackets as packets
-import tap
 from buses import PATIENCE
 from clustergateway import boottime
 from clusterhosts import Host
@@ -757,7 +756,3 @@ class Lists(GatewayCase):
         self.claims('a', 3)
         self.server.kill()
         self.assertEqual(self.service.list('a'), [])
-
-
-if __name__ == '__main__':
-    tap.main()

@@ -4,7 +4,6 @@
 """Three hosts and three servers: locks across hosts, while parts of them end or are cut off. Single processes that are
 killed are in test_many_names.py, and any of them in ../storm; the order of all requests is in test-claims."""
 
-import tap
 from buses import PATIENCE, TEST_ALL
 from clusterhosts import BUCKET, HostsCase
 
@@ -171,7 +170,3 @@ class Faults(HostsCase):
             server.start()
         # As long as the servers take to start.
         self.wait_for(lambda: other.granted(waiting), 2 * PATIENCE, 'lock')
-
-
-if __name__ == '__main__':
-    tap.main()

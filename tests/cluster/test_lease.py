@@ -116,7 +116,3 @@ class Flood(LeaseCase):
             return lease_end(client) > begin + 1.2 * self.session_timeout
         # Renewals of before make it last for less than the time-out.
         self.wait_for(is_renewed, what='renewals')
-
-
-if __name__ == '__main__':
-    tap.main()

@@ -51,7 +51,3 @@ class WeblocksdKilled(ManyNames):
         begin = time.monotonic()
         self.host.start_service()
         self.assert_none_is_lost(begin, 'weblocksd')
-
-
-if __name__ == '__main__':
-    tap.main()

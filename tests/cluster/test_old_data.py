@@ -7,7 +7,6 @@ again, so a host that has seen them uses no lock, until an administrator has act
 import os
 import unittest
 
-import tap
 from clusterhosts import BUCKET, Host
 from engines import EngineClient
 from ensemble import Ensemble, Place, why_no_servers
@@ -102,7 +101,3 @@ class OldData(unittest.TestCase):
         self.assert_refused()
         self.assertFalse(client.granted(id_))
         self.assertIn("bucket 'farm': block 1 after block 1", self.host.log())
-
-
-if __name__ == '__main__':
-    tap.main()

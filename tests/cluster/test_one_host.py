@@ -14,7 +14,6 @@ import subprocess
 import unittest
 
 import clusterpackets as packets
-import tap
 from buses import PATIENCE, environment, wait_exit
 from calls import DBusError
 from clusterhosts import BUCKET, Host
@@ -296,7 +295,3 @@ class StateDirectory(OneHostCase):
         self.host.resume_gateway()
         client.wait_released(held, 'lost')
         self.hold(self.host)
-
-
-if __name__ == '__main__':
-    tap.main()

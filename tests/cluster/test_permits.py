@@ -10,7 +10,7 @@ import time
 import clusterpackets as packets
 from clustercase import BUCKET, ClusterCase
 from clustergateway import in_seconds
-from harness import Gio, GLib, main, wait_for
+from harness import Gio, GLib, wait_for
 
 BITS = packets.BLOCK_BITS
 
@@ -187,7 +187,3 @@ class Lease(ClusterCase):
         gateway.lease(30, packets.LOST_SESSION)
         client.wait_released(id_, 'lost')
         gateway.take_demand('x', turn_over=True, want=packets.NONE)
-
-
-if __name__ == '__main__':
-    main()

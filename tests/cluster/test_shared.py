@@ -8,7 +8,7 @@ import pwd
 import clusterpackets as packets
 from calls import FILTER_TYPES, LOCKS, SERVICE, bucket_path, other_path, variants
 from clustercase import CONFIG, ClusterCase
-from harness import GLib, main, service_with
+from harness import GLib, service_with
 from rawbus import SHARED, method_call
 
 ALICE, BOB, STRANGER = (pwd.getpwnam(name).pw_uid for name in ('daemon', 'nobody', 'games'))
@@ -225,7 +225,3 @@ class Restarts(SharedCase):
         [of_bob] = [demand for demand in found if demand.uid == BOB]
         self.gateway.permit(of_bob)
         self.bob.wait_granted(waits)
-
-
-if __name__ == '__main__':
-    main()

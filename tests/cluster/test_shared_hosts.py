@@ -6,7 +6,6 @@
 import pwd
 import unittest
 
-import tap
 from buses import can_be_others
 from calls import DBusError
 from clusterhosts import BUCKET, HostsCase
@@ -87,7 +86,3 @@ class SharedHosts(HostsCase):
         self.beta.kill_service()
         self.beta.start_service()
         self.bob.wait_granted(id_)
-
-
-if __name__ == '__main__':
-    tap.main()

@@ -8,7 +8,7 @@ import os
 import clusterpackets as packets
 from buses import readable
 from clustercase import BUCKET, ClusterCase
-from harness import Client, Gio, GLib, main, wait_for
+from harness import Client, Gio, GLib, wait_for
 
 NAME, PATH, INTERFACE = ('org.freedesktop.login1', '/org/freedesktop/login1',
                          'org.freedesktop.login1.Manager')
@@ -120,7 +120,3 @@ class WithoutCluster(ClusterCase):
         self.start()
         self.client().ping()
         self.assertEqual(logind.calls, [])
-
-
-if __name__ == '__main__':
-    main()

@@ -9,7 +9,6 @@ import subprocess
 import tempfile
 import unittest
 
-import tap
 from buses import PATIENCE, end, environment, spawn, wait_exit
 from harness import wait_for
 
@@ -95,7 +94,3 @@ class Start(unittest.TestCase):
         gateway.terminate()
         self.assertEqual(wait_exit(gateway), 0)
         self.assertFalse(os.path.exists(self.options['socket']))
-
-
-if __name__ == '__main__':
-    tap.main()

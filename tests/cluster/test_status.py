@@ -8,7 +8,7 @@ import time
 import clusterpackets as packets
 from calls import ADMIN, PROPERTIES, ROOT
 from clustercase import BUCKET, Call, ClusterCase
-from harness import GLib, main, wait_for
+from harness import GLib, wait_for
 
 # Of weblocksd for an answer of the gateway, in seconds.
 PATIENCE = 2
@@ -122,7 +122,3 @@ class Status(ClusterCase):
         self.gateway.take(packets.Ask)
         self.current.process.terminate()
         self.assertIn(call.result()[0]['state'], ('off', 'active'))
-
-
-if __name__ == '__main__':
-    main()

@@ -9,7 +9,7 @@ import time
 
 import clusterpackets as packets
 from clustercase import BUCKET, ClusterCase
-from harness import DBusError, main
+from harness import DBusError
 from rawbus import lock_call
 
 IF_AVAILABLE, STEAL = 1, 2
@@ -105,7 +105,3 @@ class Ends(LateCase):
         raw, _, _ = self.ask('x', steal=True)
         self.restart()
         self.assertEqual((live(client), live(raw)), (['other'], []))
-
-
-if __name__ == '__main__':
-    main()

@@ -11,7 +11,6 @@ import subprocess
 import tempfile
 import unittest
 
-import tap
 from clusterhosts import BUCKET, Host
 from ensemble import Ensemble, Network, Place, why_no_networks, why_no_servers
 
@@ -109,7 +108,3 @@ class WireGuard(unittest.TestCase):
         for packet in packets:
             self.assertNotIn(b'weblocks', packet)
             self.assertNotIn(b'alpha', packet)
-
-
-if __name__ == '__main__':
-    tap.main()

@@ -10,7 +10,6 @@ import sys
 import tempfile
 import unittest
 
-import tap
 from buses import environment
 
 COUNT_RESULTS = os.path.join(environment('WEBLOCKS_SOURCE_DIR'), 'tests', 'count_results.py')
@@ -74,7 +73,3 @@ class CountResults(unittest.TestCase):
 
     def test_lint_steps_count_too(self):
         self.check(2, 1, 0, self.write('lint', 'pass lint: a\nfail lint: b\npass lint: c\n'))
-
-
-if __name__ == '__main__':
-    tap.main()

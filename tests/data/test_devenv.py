@@ -12,7 +12,6 @@ import sys
 import tempfile
 import unittest
 
-import tap
 from buses import PATIENCE, environment
 
 SOURCE = environment('WEBLOCKS_SOURCE_DIR')
@@ -70,7 +69,3 @@ class NotInstalled(unittest.TestCase):
                     line = line.replace('mktemp -d', f'mktemp -d -p {directory}')
                     line = line.replace('dbus-run-session', 'meson devenv -C build dbus-run-session')
                     self.assertEqual(self.run_line(self.with_build(line)), f'{status}\n')
-
-
-if __name__ == '__main__':
-    tap.main()

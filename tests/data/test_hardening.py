@@ -273,7 +273,3 @@ class Policy(unittest.TestCase):
                            if where in (policy.get('context'), *policy.attrib))
                 policy.append(ElementTree.fromstring(rule))
                 self.assertNotEqual(problems(root.findall('policy'), self.user), [])
-
-
-if __name__ == '__main__':
-    tap.main()

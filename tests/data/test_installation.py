@@ -13,12 +13,13 @@ import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-import tap
 from buses import PATIENCE, TEST_ALL, Bus, environment
 from gi.repository import Gio
 from harness import RawClient, owner_of, pid_of
 from installation import Installation, Superproject, meson, run
 from smallfs import has_own_mounts, take_own_mounts
+
+take_own_mounts()
 
 NAME = 'org.w3.WebLocks'
 ROOT = '/org/w3/WebLocks'
@@ -329,8 +330,3 @@ class SessionBus(unittest.TestCase):
         self.addCleanup(os.close, pidfd)
         bus.kill()
         self.assertTrue(select.select([pidfd], [], [], PATIENCE)[0], 'outlives its bus')
-
-
-if __name__ == '__main__':
-    take_own_mounts()
-    tap.main()

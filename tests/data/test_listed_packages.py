@@ -10,7 +10,6 @@ import sys
 import tempfile
 import unittest
 
-import tap
 from buses import environment
 
 SOURCE = environment('WEBLOCKS_SOURCE_DIR')
@@ -70,7 +69,3 @@ class ListedPackages(unittest.TestCase):
             output = self.check(file.read())[1]
         for package in ('libglib2.0-dev', 'libsystemd-dev', 'ninja-build', 'pkgconf', 'gcc-12'):
             self.assertIn(f': {package}', output)
-
-
-if __name__ == '__main__':
-    tap.main()

@@ -13,7 +13,6 @@ import re
 import tempfile
 import unittest
 
-import tap
 from buses import environment
 from flatpak import manifest
 from installation import meson
@@ -169,7 +168,3 @@ class Flatpak(unittest.TestCase):
         self.assertIn('/app/share/weblocks-1/gjs/weblocks.js', installed)
         for path in installed:
             self.assertRegex(path, '^/app/(lib/libweblocks-1.so|share/(weblocks-1/g?js|locale)/)')
-
-
-if __name__ == '__main__':
-    tap.main()

@@ -13,7 +13,6 @@ import tempfile
 import unittest
 from glob import glob
 
-import tap
 from buses import environment
 
 SCRIPTS = os.path.join(environment('WEBLOCKS_SOURCE_DIR'), 'docs', 'site')
@@ -80,7 +79,3 @@ class Site(unittest.TestCase):
         self.assertIn('Ping', found['docs/contract.html#flow-control'][1])
         self.assertEqual(found['reference/index.html#gdbus-method-org-w3-WebLocks.Request'][0],
                          'org.w3.WebLocks.Request')
-
-
-if __name__ == '__main__':
-    tap.main()

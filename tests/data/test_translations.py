@@ -9,7 +9,6 @@ import shutil
 import tempfile
 import unittest
 
-import tap
 from buses import environment
 from installation import run
 
@@ -64,7 +63,3 @@ class Translations(unittest.TestCase):
         self.assertIn(' translated messages.\n',
                       run('msgfmt', '--check-format', '--check-domain', '--statistics',
                           '--output-file=/dev/null', german))
-
-
-if __name__ == '__main__':
-    tap.main()

@@ -11,15 +11,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
-import unittest
 
 import gi
 gi.require_version('WebLocks', '1')
 from gi.repository import Gio, WebLocks  # noqa: E402
 
 from buses import environment, spawn  # noqa: E402
-from harness import PATIENCE, BusTestCase, main, wait_for  # noqa: E402
+from harness import PATIENCE, BusTestCase, wait_for  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -176,7 +174,3 @@ class Names(BusTestCase):
                 self.assertIsNone(other.try_to_hold(name), type(other).__name__)
             release()
             wait_for(lambda: not parties[0].held_names(), what='end of the command')
-
-
-if __name__ == '__main__':
-    main()

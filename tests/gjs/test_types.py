@@ -18,7 +18,6 @@ import tempfile
 import unittest
 
 from buses import environment
-from tap import main
 
 MODULE, DECLARATIONS, USES = map(os.path.abspath, sys.argv[1:4])
 IMPORT = sys.argv[4]
@@ -63,7 +62,3 @@ class Types(unittest.TestCase):
             result = subprocess.run([node, compiler, '-p', config], capture_output=True, text=True,
                                     check=False)
         self.assertEqual((result.stdout, result.returncode), ('', 0))
-
-
-if __name__ == '__main__':
-    main()

@@ -11,7 +11,6 @@ import subprocess
 import unittest
 
 from harness import PATIENCE
-from tap import main
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -44,7 +43,3 @@ class WebPlatform(unittest.TestCase):
         for folder in ('.', '../node'):
             run = set(re.findall("^ +'([a-z-]+)',$", read(folder, 'meson.build'), re.MULTILINE))
             self.assertEqual({file.removesuffix('.js') for file in cases()} - run, set(), folder)
-
-
-if __name__ == '__main__':
-    main()

@@ -22,7 +22,7 @@ import subprocess
 import sys
 
 from accessibility import AccessibilityBus
-from buses import environment, spawn
+from buses import environment, read_text, spawn, write_text
 from desktop import Display, Notes
 from harness import Bus, RawClient, Service, wait_for
 from viewer import Viewer
@@ -69,8 +69,7 @@ def take(display, windows, target):
 def open_notes(display, bus, count):
     path = os.path.join(bus.directory, 'Documents', 'notes.txt')
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, 'w', encoding='utf-8') as file:
-        file.write(TEXT)
+    write_text(path, TEXT)
     windows = []
     for waiting in range(count):
         windows.append(Notes(display, bus, path))
@@ -119,8 +118,7 @@ def take_viewer(display, bus, target):
         take_window(display, accessibility, bus, base + '-narrow.png', width=360)
         take_window(display, accessibility, bus, base + '-dark.png',
                     ADW_DEBUG_COLOR_SCHEME='prefer-dark')
-        with open(f'/proc/{commands[0].pid}/task/{commands[0].pid}/children', encoding='ascii') as file:
-            os.kill(int(file.read()), signal.SIGSTOP)
+        os.kill(int(read_text(f'/proc/{commands[0].pid}/task/{commands[0].pid}/children')), signal.SIGSTOP)
         take_window(display, accessibility, bus, base + '-evidence.png',
                     text='The process is stopped.')
     finally:
@@ -134,8 +132,7 @@ def main():
     try:
         config = os.path.join(bus.directory, '.config', 'gtk-4.0')
         os.makedirs(config)
-        with open(os.path.join(config, 'settings.ini'), 'w', encoding='utf-8') as file:
-            file.write(SETTINGS)
+        write_text(os.path.join(config, 'settings.ini'), SETTINGS)
         Service(bus).wait_ready(RawClient(bus.address))
         {'notes': take_notes, 'viewer': take_viewer}[what](display, bus, target)
     finally:

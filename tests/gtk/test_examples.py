@@ -10,7 +10,7 @@ import subprocess
 
 from buses import PATIENCE, end, environment, spawn
 from desktop import DisplayTestCase, gtk_environment
-from harness import main, wait_for
+from harness import wait_for
 
 EXAMPLES = environment('WEBLOCKS_EXAMPLES_DIR')
 
@@ -81,7 +81,3 @@ class SyncJob(ExamplesTestCase):
         first.kill()
         first.wait()
         self.wait_titles(second, 'Synchronizations: [1-9][0-9]*')
-
-
-if __name__ == '__main__':
-    main()

@@ -19,9 +19,9 @@ import sys
 import gi
 from gi.repository import Gio
 
-from buses import environment
+from buses import environment, read_text, write_text
 from desktop import DisplayTestCase, Program, gtk_environment
-from harness import main, wait_for
+from harness import wait_for
 from sandboxcase import APP, Sandboxes, info
 
 GUIDE = os.path.abspath(sys.argv.pop(1))
@@ -77,8 +77,7 @@ class GuideCase(DisplayTestCase):
 
     def setUp(self):
         super().setUp()
-        with open(GUIDE, encoding='utf-8') as file:
-            text = file.read()
+        text = read_text(GUIDE)
         self.programs = dict(re.findall(r'^```(\w+)\n(.*?)^```$', text, re.MULTILINE | re.DOTALL))
         self.list_command = re.search('`(weblocks list [^`]*)`', text)[1].split()
         library = environment('WEBLOCKS_LIBRARY_DIR')
@@ -94,8 +93,7 @@ class GuideCase(DisplayTestCase):
         script = os.path.join(self.bus.directory, f'edit.{language}')
         before, found, after = self.programs[language].rpartition(run)
         self.assertEqual((found, after), (run, ''))
-        with open(script, 'w', encoding='utf-8') as file:
-            file.write(before + more + run)
+        write_text(script, before + more + run)
         window = window_class([*command, *interpreter, script, self.path], self.display,
                               self.bus, {**self.env, **environ}, pass_fds=pass_fds)
         self.addCleanup(window.close)
@@ -207,7 +205,3 @@ class Flatpak(Sandboxes, GuideCase):
         self.wait_excluded(sandboxed, again)
         sandboxed.process.kill()
         self.wait_titles(again, 'Editing')
-
-
-if __name__ == '__main__':
-    main()

@@ -13,17 +13,16 @@ import shutil
 import subprocess
 import sys
 
-from buses import environment
+from buses import environment, read_text, write_text
 from desktop import DisplayTestCase, Program, gtk_environment
-from harness import PATIENCE, main, wait_for
+from harness import PATIENCE, wait_for
 
 GUIDE = os.path.abspath(sys.argv.pop(1))
 NEEDED = 'Qt6Widgets'
 
 
 def program(language):
-    with open(GUIDE, encoding='utf-8') as file:
-        text, = re.findall(rf'^```{language}\n(.*?)^```$', file.read(), re.MULTILINE | re.DOTALL)
+    text, = re.findall(rf'^```{language}\n(.*?)^```$', read_text(GUIDE), re.MULTILINE | re.DOTALL)
     return text
 
 
@@ -49,8 +48,7 @@ class Guide(DisplayTestCase):
         cls.env = {**gtk_environment(cls.display, cls.bus), 'QT_QPA_PLATFORM': 'xcb', 'GI_TYPELIB_PATH': library,
                    'LD_LIBRARY_PATH': library, 'PKG_CONFIG_PATH': environment('WEBLOCKS_PKG_CONFIG_DIR')}
         for language, name in ('cpp', 'edit.cpp'), ('python', 'edit.py'):
-            with open(os.path.join(directory, name), 'w', encoding='utf-8') as file:
-                file.write(program(language))
+            write_text(os.path.join(directory, name), program(language))
         command = re.match(r'// (c\+\+ .*)\n', program('cpp'))[1]
         subprocess.run(['sh', '-c', command], cwd=directory, env=cls.env, check=True)
         cls.cpp = [os.path.join(directory, 'edit'), os.path.join(directory, 'notes.txt')]
@@ -84,7 +82,3 @@ class Guide(DisplayTestCase):
                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
             self.assertEqual((result.stderr, result.returncode),
                              ("edit: Qt does not run GLib's main loop; is QT_NO_GLIB set?\n", 1))
-
-
-if __name__ == '__main__':
-    main()

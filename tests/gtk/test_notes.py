@@ -9,8 +9,9 @@ key: as soon as the title shows unsaved text, all of it is there."""
 import glob
 import os
 
+from buses import read_text, write_text
 from desktop import DisplayTestCase, Notes
-from harness import main, wait_for
+from harness import wait_for
 
 BUCKET = 'documents'
 
@@ -39,19 +40,16 @@ class NotesTestCase(DisplayTestCase):
         return self.windows[-count:]
 
     def read(self):
-        with open(self.path, encoding='utf-8') as file:
-            return file.read()
+        return read_text(self.path)
 
     def write(self, text):
-        with open(self.path, 'w', encoding='utf-8') as file:
-            file.write(text)
+        write_text(self.path, text)
 
     def put_aside(self):
         """The texts that could not be saved."""
         texts = []
         for path in glob.glob(f'{glob.escape(self.path)}.unsaved-*'):
-            with open(path, encoding='utf-8') as file:
-                texts.append(file.read())
+            texts.append(read_text(path))
         return texts
 
     def entries(self, state):
@@ -260,8 +258,7 @@ class Saving(NotesTestCase):
         gate = os.path.join(self.directory, '.shopping.txt.token')
         with open(gate, encoding='ascii') as file:
             self.assertEqual(int(file.read()), token, 'the token that the file has seen')
-        with open(gate, 'w', encoding='ascii') as file:
-            file.write(f'{token + 1:020}\n')
+        write_text(gate, f'{token + 1:020}\n')
         a.type('1')
         a.wait_editing(unsaved=True)
         a.press('ctrl+s')
@@ -304,7 +301,3 @@ class ServiceStartedLater(NotesTestCase):
         other = b if primary is a else a
         primary.wait_editing(waiting=1)
         other.wait_read_only(pid=primary.pid, waiting=1)
-
-
-if __name__ == '__main__':
-    main()

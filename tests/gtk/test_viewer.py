@@ -10,17 +10,16 @@ import pathlib
 import shlex
 import signal
 import subprocess
-import sys
 
 from buses import NOBODY, Bus, can_be_others, end, environment
-from harness import Client, RawClient, Service, main
+from harness import Client, RawClient, Service
 from rawbus import PRINCIPALS
 from sandboxcase import APP, Sandboxes
+from tap import WHO
 from viewer import SYSTEM, ViewerTestCase
 
 NO_LOCKS = 'No Locks'
-# The scripts that this process runs, and another client.
-WHO, OTHER = os.path.basename(sys.argv[0]), 'lineclient.py'
+OTHER = 'lineclient.py'  # the script of another client
 
 
 class List(ViewerTestCase):
@@ -356,7 +355,3 @@ class Pages(ViewerTestCase):
 
     def wait_gone(self, *names):
         """The bus has ended."""
-
-
-if __name__ == '__main__':
-    main()

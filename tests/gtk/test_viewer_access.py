@@ -7,12 +7,11 @@ import gettext
 import os
 import signal
 import subprocess
-import sys
 import unittest
 
 from accessibility import STATE_EXPANDED
 from buses import environment
-from harness import main
+from tap import WHO
 from viewer import ViewerTestCase
 
 WIDTH = 360
@@ -21,8 +20,6 @@ FRAME = 1  # of GTK around the contents of a window
 # direction: there is no other setting.
 LOCALE = '/usr/lib/locale/C.utf8'
 HEBREW = '/usr/share/locale/he/LC_MESSAGES/gtk40.mo'
-# The script that this process runs.
-WHO = os.path.basename(sys.argv[0])
 
 
 class Keyboard(ViewerTestCase):
@@ -156,7 +153,3 @@ class Layout(ViewerTestCase):
         type(self).daemon = self.start_service()
         viewer.open_item(name)
         self.wait_all_within(viewer)
-
-
-if __name__ == '__main__':
-    main()

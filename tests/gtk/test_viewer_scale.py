@@ -15,7 +15,6 @@ import time
 from accessibility import AccessibilityBus
 from buses import FACTOR, environment, full_size
 from desktop import DisplayTestCase, Program
-from harness import main
 from sockets import SocketClient
 from tap import diagnostic
 from viewer import viewer_environment
@@ -107,7 +106,3 @@ class Scale(DisplayTestCase):
                 break
         self.assertGreater(changes['changes'], count / 4)
         self.assertLess(changes['lag_median'], LAG_MS_MAX)
-
-
-if __name__ == '__main__':
-    main()

@@ -10,7 +10,6 @@ are delayed after later stores of the same thread, which arm64 has too."""
 
 import unittest
 
-import tap
 
 OPEN, HELD = 1, 2
 
@@ -192,7 +191,3 @@ class MemoryOrders(unittest.TestCase):
                     _, error = explore(*program({**ORDERS, name: ''}))
                     self.assertIsNotNone(error)
                     print(f'# {program.__name__} without that of {name}: {error}')
-
-
-if __name__ == '__main__':
-    tap.main()

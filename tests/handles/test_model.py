@@ -9,7 +9,6 @@ import tempfile
 import unittest
 
 import model
-import tap
 
 # The macros; with WEBLOCKS_TEST_ALL those below too.
 BOUNDS = [
@@ -66,7 +65,3 @@ class Model(unittest.TestCase):
                 self.assertIsNotNone(error, out)
                 self.assertIn('assertion violated', error)
                 print(f'# {fault}: {error}')
-
-
-if __name__ == '__main__':
-    tap.main()

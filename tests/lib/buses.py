@@ -6,6 +6,7 @@
 import ctypes
 import functools
 import os
+import pathlib
 import resource
 import select
 import shutil
@@ -194,6 +195,22 @@ def read_lines(process, count):
     return data.decode().splitlines()
 
 
+def read_text(path):
+    return pathlib.Path(path).read_text(encoding='utf-8')
+
+
+def read_bytes(path):
+    return pathlib.Path(path).read_bytes()
+
+
+def write_text(path, text):
+    pathlib.Path(path).write_text(text, encoding='utf-8')
+
+
+def write_bytes(path, data):
+    pathlib.Path(path).write_bytes(data)
+
+
 def process_stat(pid):
     """The fields of /proc/PID/stat from the third on, the state."""
     with open(f'/proc/{pid}/stat', encoding='ascii', errors='replace') as file:
@@ -202,8 +219,7 @@ def process_stat(pid):
 
 def processor_us(pid):
     """The processor time of a process without threads, from the scheduler."""
-    with open(f'/proc/{pid}/schedstat', encoding='ascii') as file:
-        return int(file.read().split()[0]) / 1000
+    return int(read_text(f'/proc/{pid}/schedstat').split()[0]) / 1000
 
 
 def status_kib(pid, key):
@@ -282,8 +298,7 @@ class Bus:
 
     def _start_daemon(self):
         config = os.path.join(self.directory, 'bus.conf')
-        with open(config, 'w', encoding='utf-8') as file:
-            file.write(self.config.format(socket=self.socket, services=self.services))
+        write_text(config, self.config.format(socket=self.socket, services=self.services))
         self.process = spawn(['dbus-daemon', f'--config-file={config}', '--nofork', '--nopidfile',
                               '--print-address=1'], stdout=subprocess.PIPE,
                              stderr=self._log, stdin=subprocess.DEVNULL,
@@ -340,8 +355,7 @@ class Bus:
     def add_service_file(self, command):
         """Makes the bus start the service on demand (dbus-daemon only)."""
         path = os.path.join(self.services, 'org.w3.WebLocks.service')
-        with open(path, 'w', encoding='utf-8') as file:
-            file.write(f'[D-BUS Service]\nName=org.w3.WebLocks\nExec={command}\n')
+        write_text(path, f'[D-BUS Service]\nName=org.w3.WebLocks\nExec={command}\n')
 
     def log(self):
         with open(self._log.name, encoding='utf-8', errors='replace') as file:

@@ -6,6 +6,7 @@ the test drives (clustergateway.py)."""
 
 import os
 
+from buses import write_text
 from calls import (ADMIN, LOCKS, PROPERTIES, ROOT, SERVICE, DBusError,
                    bucket_path)
 from clustergateway import Gateway
@@ -58,8 +59,7 @@ class ClusterCase(StateCase):
         self.write_config(self.config)
 
     def write_config(self, text):
-        with open(self.config_path, 'w', encoding='utf-8') as file:
-            file.write(text)
+        write_text(self.config_path, text)
 
     def start(self, *arguments, **kw):
         return super().start(f'--cluster-config={self.config_path}',

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import unittest
 
-from buses import Bus, end, environment, pause, spawn, wait_exit
+from buses import Bus, end, environment, pause, spawn, wait_exit, write_text
 from ensemble import SYNC_TICKS, TICK_MS, Ensemble, Network, why_no_networks, why_no_servers
 from harness import Client, ProcessClient, Service, wait_for
 from rawbus import RawClient
@@ -52,8 +52,7 @@ class Host:
     def write_config(self, timeout, **settings):
         self.timeout = timeout
         self._settings.update(settings)
-        with open(self.config, 'w', encoding='utf-8') as file:
-            file.write(CONFIG.format(timeout=timeout, **self._settings))
+        write_text(self.config, CONFIG.format(timeout=timeout, **self._settings))
 
     def start(self):
         self.bus.start()

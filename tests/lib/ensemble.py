@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 
-from buses import FACTOR, PATIENCE, RUNTIME_PARENT, end, pause, spawn
+from buses import FACTOR, PATIENCE, RUNTIME_PARENT, end, pause, read_text, spawn, write_text
 
 # Debian's; the manifest of the second names the others that it needs. The first is for the log.
 JARS = '/usr/share/java/slf4j-simple.jar:/usr/share/java/zookeeper.jar'
@@ -138,8 +138,7 @@ class SlowPlace(Place):
         """Whether it has begun to."""
         if not os.path.exists(self.trace):
             return False
-        with open(self.trace, encoding='utf-8') as file:
-            return 'fsync(' in file.read()
+        return 'fsync(' in read_text(self.trace)
 
 
 class Network:
@@ -245,8 +244,7 @@ class Server:
 
     def write_config(self, servers, sync_ticks, tick_ms):
         os.mkdir(self.directory)
-        with open(os.path.join(self.directory, 'myid'), 'w', encoding='ascii') as file:
-            file.write(f'{self.number}\n')
+        write_text(os.path.join(self.directory, 'myid'), f'{self.number}\n')
         with open(self.config, 'w', encoding='ascii') as file:
             file.write(CONFIG.format(tick=tick_ms, init=max(INIT_TICKS, INIT_MS // tick_ms),
                                      sync=sync_ticks, directory=self.directory, port=self.port,
@@ -254,8 +252,7 @@ class Server:
 
     def start(self):
         end(self.process)
-        with open(self.config, encoding='ascii') as file:
-            main = QUORUM if 'server.1=' in file.read() else STANDALONE
+        main = QUORUM if 'server.1=' in read_text(self.config) else STANDALONE
         with open(os.path.join(self.directory, 'log'), 'ab') as log:
             self.process = spawn(self.place.command([*JAVA, f'-Xmx{self.heap_mb}m', main, self.config]),
                                  stdin=subprocess.DEVNULL, stdout=log, stderr=log)

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 
-from buses import die_with_parent, environment
+from buses import die_with_parent, environment, read_text, write_text
 
 
 def run(*command, **options):
@@ -68,8 +68,7 @@ class Installation:
                 for name in names}
 
     def text(self, *parts):
-        with open(self.path(*parts), encoding='utf-8') as file:
-            return file.read()
+        return read_text(self.path(*parts))
 
 
 # A project that has this one as a subproject, and a program that links the library.
@@ -92,8 +91,7 @@ class Superproject(Installation):
             os.symlink(environment('WEBLOCKS_SOURCE_DIR'),
                        os.path.join(source, 'subprojects', 'weblocks'))
             for name, content in (('meson.build', SUPERPROJECT), ('program.c', text)):
-                with open(os.path.join(source, name), 'w', encoding='utf-8') as file:
-                    file.write(content)
+                write_text(os.path.join(source, name), content)
             options = {'tests': 'false', 'docs': 'disabled', 'introspection': 'disabled', 'vapi': 'disabled',
                        'examples': 'disabled', 'viewer': 'disabled', 'cluster': 'disabled', **options}
             meson('setup', build, source, f'--prefix={self.directory}/prefix',
@@ -110,8 +108,7 @@ class Superproject(Installation):
 
     def text(self, *parts):
         """The contents of a configured file, before it is installed."""
-        with open(self.sources[self.path(*parts)], encoding='utf-8') as file:
-            return file.read()
+        return read_text(self.sources[self.path(*parts)])
 
     def remove(self):
         shutil.rmtree(self.directory, ignore_errors=True)

@@ -49,7 +49,7 @@ def take_own_mounts():
     prefix = None if has_own_mounts() else namespace()
     if prefix is not None:
         os.environ[INSIDE] = '1'
-        os.execvp(prefix[0], [*prefix, sys.executable, *sys.argv])
+        os.execvp(prefix[0], [*prefix, *sys.orig_argv])
 
 
 class SmallFileSystem:

@@ -10,6 +10,7 @@ import os
 import traceback
 import unittest
 
+from buses import read_text
 from tap import diagnostic
 
 ATTEMPTS = 3
@@ -21,8 +22,7 @@ def descendants(pid):
     """All processes that this one has started, and those that they have started."""
     for path in glob.glob(f'/proc/{pid}/task/*/children'):
         try:
-            with open(path, encoding='ascii') as file:
-                children = [int(word) for word in file.read().split()]
+            children = [int(word) for word in read_text(path).split()]
         except OSError:
             continue
         for child in children:
@@ -37,8 +37,7 @@ def run_delays():
     for pid in (os.getpid(), *descendants(os.getpid())):
         for path in glob.glob(f'/proc/{pid}/task/*/schedstat'):
             try:
-                with open(path, encoding='ascii') as file:
-                    delays[path] = int(file.read().split()[1]) / 1e9
+                delays[path] = int(read_text(path).split()[1]) / 1e9
             except OSError:
                 pass
     return delays

@@ -1,13 +1,22 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Runs the unittest cases of a file and prints one TAP line for each."""
+"""Runs the unittest cases of a file and prints one TAP line for each:
 
+    python3 -m tap FILE [ARGUMENT]... [CLASS[.CASE]]...
+
+The arguments are those that the file takes itself, from sys.argv, when it is loaded."""
+
+import importlib.util
+import os
 import signal
 import sys
 import time
 import traceback
 import unittest
+
+# How the command shows this process.
+WHO = 'tap'
 
 
 def diagnostic(text):
@@ -19,8 +28,9 @@ def diagnostic(text):
 class TapResult(unittest.TestResult):
     """Prints each result immediately; the plan is last, when the count is known."""
 
-    def __init__(self):
+    def __init__(self, module):
         super().__init__()
+        self._prefix = f'{module.__name__}.'
         self.count = 0
         self._failed = None
         self._started = 0.0
@@ -32,7 +42,7 @@ class TapResult(unittest.TestResult):
                 return
             self._failed = test
         self.count += 1
-        name = test.id().replace('__main__.', '').replace('#', '')
+        name = test.id().replace(self._prefix, '').replace('#', '')
         print(f"{'ok' if good else 'not ok'} {self.count} - {name}{directive}", flush=True)
 
     def _bad(self, test, error):
@@ -87,16 +97,35 @@ def take_signals():
             signal.signal(number, signal.SIG_DFL)
 
 
-def main():
-    """Runs the calling script's cases; `file.py Class.test` runs just these."""
+def run(module):
+    """Its cases, or those that sys.argv names."""
     take_signals()
     loader = unittest.TestLoader()
-    script = sys.modules['__main__']
     if len(sys.argv) > 1:
-        suite = loader.loadTestsFromNames(sys.argv[1:], script)
+        suite = loader.loadTestsFromNames(sys.argv[1:], module)
     else:
-        suite = loader.loadTestsFromModule(script)
-    result = TapResult()
+        suite = loader.loadTestsFromModule(module)
+    result = TapResult(module)
     suite.run(result)
     print(f'1..{result.count}', flush=True)
     sys.exit(0 if result.wasSuccessful() else 1)
+
+
+def main():
+    """Of the calling script."""
+    run(sys.modules['__main__'])
+
+
+def load(path):
+    """Other files in its folder can be imported."""
+    folder, name = os.path.split(os.path.abspath(path))
+    sys.path[0] = folder
+    spec = importlib.util.spec_from_file_location(name.removesuffix('.py'), path)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+if __name__ == '__main__':
+    sys.argv.pop(0)
+    run(load(sys.argv[0]))

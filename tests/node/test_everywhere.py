@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 from buses import environment
-from harness import PATIENCE, BusTestCase, main
+from harness import PATIENCE, BusTestCase
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 OUTPUT = 'n exclusive 1\nnull\nTimeoutError\nstolen\nAbortError\nacquired\nend\n'
@@ -71,7 +71,3 @@ class Sharp(Case):
 
     def test_loaded_after(self):
         self.check('after')
-
-
-if __name__ == '__main__':
-    main()

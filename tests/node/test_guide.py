@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 from buses import environment, spawn
-from harness import PATIENCE, BusTestCase, main, wait_for
+from harness import PATIENCE, BusTestCase, wait_for
 
 GUIDE = os.path.abspath(sys.argv.pop(1))
 PACKAGE = os.environ.get('WEBLOCKS_NODE_PACKAGE')
@@ -61,7 +61,3 @@ class Guide(BusTestCase):
         for process in (first, second):
             process.kill()
             process.wait(PATIENCE)
-
-
-if __name__ == '__main__':
-    main()

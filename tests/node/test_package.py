@@ -15,7 +15,7 @@ import unittest
 from glob import glob
 
 from buses import environment
-from harness import BusTestCase, main
+from harness import BusTestCase
 
 PACKAGE = os.path.abspath(sys.argv.pop(1))
 SCRIPT = "require('weblocks').locks.request('n', lock => console.log(`${lock.name} is held`));"
@@ -77,7 +77,3 @@ class Package(BusTestCase):
         self.assertNotRegex(dynamic, 'RPATH|RUNPATH')
         self.assertRegex(dynamic, 'FLAGS_1.*NODELETE')
         self.assertIn('[libweblocks-1.so.0]', dynamic)
-
-
-if __name__ == '__main__':
-    main()

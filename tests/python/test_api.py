@@ -6,8 +6,7 @@
 import os
 import time
 
-from harness_python import (Errors, Gio, GLib, PythonTestCase, WebLocks, main, run_async,
-                            wait_for)
+from harness_python import Errors, Gio, GLib, PythonTestCase, WebLocks, run_async, wait_for
 
 class Classes(PythonTestCase):
     def test_agent(self):
@@ -159,7 +158,3 @@ class Classes(PythonTestCase):
                          (0, '', 0, ''))
         self.assertIn(info.get_blocked_by(), (None, []))
         lock.release_sync()
-
-
-if __name__ == '__main__':
-    main()

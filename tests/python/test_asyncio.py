@@ -9,7 +9,7 @@ import random
 import threading
 import time
 
-from harness_python import (FACTOR, Errors, Gio, GLib, PythonTestCase, WebLocks, diagnostic, main)
+from harness_python import FACTOR, Errors, Gio, GLib, PythonTestCase, WebLocks, diagnostic
 
 from gi.overrides import WebLocks as override
 
@@ -416,7 +416,3 @@ class Many(AsyncTestCase):
         for seed in range(5):
             with self.subTest(seed=seed):
                 self.random_cancellations(seed)
-
-
-if __name__ == '__main__':
-    main()

@@ -8,7 +8,7 @@ import weakref
 
 from gi.repository import GObject
 
-from harness_python import Gio, GLib, PythonTestCase, WebLocks, main, wait_for
+from harness_python import Gio, GLib, PythonTestCase, WebLocks, wait_for
 
 State = WebLocks.ClaimState
 
@@ -95,7 +95,3 @@ class Claims(PythonTestCase):
         claim.take_over_async(None, lambda source, result: done.append(source.take_over_finish(result)))
         wait_for(lambda: len(done) == 2, what='result')
         self.assertTrue(claim.get_held())
-
-
-if __name__ == '__main__':
-    main()

@@ -8,7 +8,7 @@ import dis
 import sys
 import threading
 
-from harness_python import CTRL_C, Errors, GLib, PythonTestCase, WebLocks, main, wait_for
+from harness_python import CTRL_C, Errors, GLib, PythonTestCase
 
 ROUNDS = 20
 THREADS = 3
@@ -272,7 +272,3 @@ class HandlesInCells(InCells, Handles):
 
 class CtrlCInCells(InCells, CtrlC):
     pass
-
-
-if __name__ == '__main__':
-    main()

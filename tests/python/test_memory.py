@@ -9,7 +9,7 @@ import asyncio
 import gc
 import unittest
 
-from harness_python import WebLocks, diagnostic, main, run_async
+from harness_python import WebLocks, diagnostic, run_async
 
 from buses import Bus, full_size, status_kib
 from harness import Service
@@ -114,7 +114,3 @@ class Memory(unittest.TestCase):
             list(self.manager.inspect_sync(None).get_held())
             list(self.manager.query_sync().get_held())
         self.assert_flat(body, ROUNDS // 5)
-
-
-if __name__ == '__main__':
-    main()

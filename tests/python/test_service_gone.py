@@ -3,7 +3,7 @@
 
 """The service is killed and restarted: only a pause."""
 
-from harness_python import PythonTestCase, main, wait_for
+from harness_python import PythonTestCase, wait_for
 
 
 class ServiceGone(PythonTestCase):
@@ -24,7 +24,3 @@ class ServiceGone(PythonTestCase):
         self.assertEqual(lost, [])
         granted.pop().release_sync()
         self.assert_nothing_left()
-
-
-if __name__ == '__main__':
-    main()

@@ -5,7 +5,8 @@
 
 import time
 
-from harness_python import CTRL_C, PythonTestCase, main, wait_for
+from buses import read_text
+from harness_python import CTRL_C, PythonTestCase, wait_for
 
 ROUNDS = 20
 
@@ -109,8 +110,7 @@ class CtrlC(PythonTestCase):
         """Presses the keys when the main thread is asleep: a signal that comes just before a blocking
         call of Python does not interrupt that."""
         def switches():
-            with open(f'/proc/{program.pid}/status', encoding='ascii') as file:
-                status = file.read()
+            status = read_text(f'/proc/{program.pid}/status')
             return status.count('State:\tS') and status.partition('voluntary_ctxt_switches:')[2]
 
         def is_asleep():
@@ -211,7 +211,3 @@ class CtrlC(PythonTestCase):
         program.wait_for('<joined>')
         self.assertEqual(program.wait(), 0)
         self.assert_nothing_left()
-
-
-if __name__ == '__main__':
-    main()

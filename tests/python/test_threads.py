@@ -5,7 +5,7 @@
 
 import threading
 
-from harness_python import PATIENCE, GLib, PythonTestCase, WebLocks, main
+from harness_python import PATIENCE, GLib, PythonTestCase, WebLocks
 
 ROUNDS = 50
 
@@ -81,7 +81,3 @@ class Threads(PythonTestCase):
             locks = [self.manager.request_sync('x')]
             self.join(self.start(locks.clear))
             self.wait_held()
-
-
-if __name__ == '__main__':
-    main()

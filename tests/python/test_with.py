@@ -3,17 +3,15 @@
 
 """`with manager.lock()`, in the main thread; attributes, lists and reprs."""
 
-import os
 import select
 import signal
-import sys
 import threading
 import time
 
-from harness_python import (FACTOR, Errors, Gio, GLib, PythonTestCase, WebLocks, main, wait_exit,
-                            wait_for)
+from harness_python import FACTOR, Errors, Gio, GLib, PythonTestCase, WebLocks, wait_exit, wait_for
 
 from rawbus import RawClient
+from tap import WHO
 
 # Waits for `name` in the bucket of the environment; prints the result.
 WAITER = '''
@@ -336,11 +334,7 @@ class Attributes(PythonTestCase):
                              ('a', WebLocks.Mode.EXCLUSIVE, True, self.agent.client_id, lock.token,
                               'to see', 0, []))
             self.assertTrue(info.process and info.pid > 0 and info.props.id > 0)
-            self.assertEqual((info.who, info.who_pid), (os.path.basename(sys.argv[0]), info.pid))
+            self.assertEqual((info.who, info.who_pid), (WHO, info.pid))
             self.assertEqual(info.props.application, '')
             self.assertLess(abs(time.time() - info.since / 1e6), 60 * FACTOR)
             self.assertEqual(snapshot.pending[0].blocked_by, [self.agent.client_id])
-
-
-if __name__ == '__main__':
-    main()

@@ -15,7 +15,6 @@ import re
 import sys
 import unittest
 
-import tap
 
 README, CLAIMS, BUILD = (os.path.abspath(path) for path in sys.argv[1:4])
 del sys.argv[1:4]
@@ -105,7 +104,3 @@ class Claims(unittest.TestCase):
         text = read(README).replace('Nothing else has to be set up.',
                                     'Nothing else has to be set up. It is the best.')
         self.assertIn('It is the best.', list(sentences(text)))
-
-
-if __name__ == '__main__':
-    tap.main()

@@ -13,7 +13,7 @@ import unittest
 from gi.repository import Gio, GLib
 
 from buses import end, read_lines, spawn
-from harness import DRIVER, DRIVER_PATH, BusTestCase, main, wait_exit, wait_for
+from harness import DRIVER, DRIVER_PATH, BusTestCase, wait_exit, wait_for
 
 NAME = 'org.example.Printer'
 IN_QUEUE = 2  # the reply of RequestName
@@ -126,7 +126,3 @@ class NameOnTheBus(Compared):
         clients[0].close()
         wait_for(lambda: len(acquired) == 2, what='NameAcquired')
         self.assertEqual(acquired, [client.name for client in clients])
-
-
-if __name__ == '__main__':
-    main()

@@ -18,7 +18,7 @@ import tempfile
 from glob import glob
 
 from buses import environment
-from harness import PATIENCE, BusTestCase, main
+from harness import PATIENCE, BusTestCase
 
 GUIDES = os.path.abspath(sys.argv.pop(1))
 
@@ -141,7 +141,3 @@ class Guides(BusTestCase):
             with self.subTest(name):
                 self.assertEqual(bool(programs(os.path.join(GUIDES, guide))),
                                  hasattr(self, f'test_{name}'))
-
-
-if __name__ == '__main__':
-    main()

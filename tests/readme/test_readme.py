@@ -19,7 +19,7 @@ import subprocess
 import sys
 
 from buses import environment, spawn
-from harness import PATIENCE, BusTestCase, main, wait_exit, wait_for
+from harness import PATIENCE, BusTestCase, wait_exit, wait_for
 
 README = os.path.abspath(sys.argv.pop(1))
 SECTION = 'Examples'
@@ -217,7 +217,3 @@ class Readme(BusTestCase):
 
     def test_nothing_else_is_in_the_section(self):
         self.assertEqual(sorted(snippets()), ['c', 'js', 'python', 'sh'])
-
-
-if __name__ == '__main__':
-    main()

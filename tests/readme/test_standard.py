@@ -11,7 +11,6 @@ import re
 import sys
 import unittest
 
-import tap
 
 SOURCE = os.path.abspath(sys.argv.pop(1))
 # The sections that require something, and how many steps their algorithms have.
@@ -69,7 +68,3 @@ class Standard(unittest.TestCase):
     def test_tests(self):
         for _numbers, _code, test in rows():
             self.check('tests', test)
-
-
-if __name__ == '__main__':
-    tap.main()

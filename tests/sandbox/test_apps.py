@@ -11,7 +11,6 @@ import unittest.mock
 
 from buses import why_no_other_users
 from calls import DBusError
-from harness import main
 from sockets import LockSocket, open_socket_call
 from sandboxcase import APP, OTHER_APP, AppProcess, SandboxCase, info
 
@@ -318,7 +317,3 @@ class Restored(SandboxCase):
                  for message in self.monitor.messages(begin, self.monitor.position())
                  if message.get_member() == 'GetConnectionCredentials']
         self.assertEqual(set(asked) & {app.name, twin.name, proxied.name, host.name}, set())
-
-
-if __name__ == '__main__':
-    main()

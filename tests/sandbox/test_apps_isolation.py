@@ -10,7 +10,7 @@ process, so that the messages to the application can be compared byte for byte."
 import socket
 
 import isolationcases
-from harness import full_size, main
+from harness import full_size
 from rawbus import PRINCIPALS
 from sandboxcase import APP, OTHER_APP, SandboxCase
 
@@ -78,7 +78,3 @@ class Sessions(TwoApps, isolationcases.Sessions):
 
 class Walks(TwoApps, isolationcases.Walks):
     pass
-
-
-if __name__ == '__main__':
-    main()

@@ -21,7 +21,6 @@ from fakebus import LATER, FakeBus
 from harness import Service, wait_for
 from rawbus import lock_call, method_call, unpack
 from sandboxcase import APP, OTHER_APP, info, memory_file, why_no_sandbox
-from tap import main
 
 # The number of messages that a client is sent unread.
 UNREAD_MAX = 512
@@ -433,7 +432,3 @@ class Many(CredentialsCase):
         for name, serial in zip(names, serials):
             if serial in unserved:
                 self.assertNotEqual(self.call(name, 'Request', name, mode='shared')[1], 0)
-
-
-if __name__ == '__main__':
-    main()

@@ -12,7 +12,6 @@ import sys
 import buses
 from buses import end, environment, spawn
 from documentportal import DocumentPortal
-from harness import main
 from sandboxcase import APP, OTHER_APP, SandboxCase, StoredState, info
 
 BUILD = os.path.dirname(environment('WEBLOCKS_LIBRARY_DIR'))
@@ -224,7 +223,3 @@ class FromThePortal(DocumentPortal, ClaimCase):
         one, host = self.inside_at('/run/flatpak/doc', 'read'), self.outside()
         self.assert_lines(one, 'waiting False', 'held False')
         self.assert_lines(host, 'waiting False', 'held True')
-
-
-if __name__ == '__main__':
-    main()

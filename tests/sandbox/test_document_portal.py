@@ -9,7 +9,6 @@ import signal
 import time
 
 from documentportal import IS_DIRECTORY, DocumentPortal
-from harness import main
 from sandboxcase import APP, OTHER_APP, SandboxCase
 
 HOST, APPS = 'documents', 'user:documents'
@@ -86,7 +85,3 @@ class Portal(DocumentPortal, SandboxCase):
         self.assertGreaterEqual(time.monotonic() - begin, PATIENCE * 0.9)
         self.portal.send_signal(signal.SIGCONT)
         app.ask('open_document', portal=f'{id_}/document')
-
-
-if __name__ == '__main__':
-    main()

@@ -16,7 +16,6 @@ from gi.repository import GLib
 
 from appclient import descriptor_of, open_document_call
 from calls import bucket_path
-from harness import main
 from rawbus import RawClient
 from sandboxcase import APP, OTHER_APP, SandboxCase, StoredState
 
@@ -419,7 +418,3 @@ class Restarts(StoredState, DocumentCase):
         # Also without another call to open it.
         app.call('release', waiting, APPS)
         self.assertNotEqual(app.call('request', name, APPS)[1], 0)
-
-
-if __name__ == '__main__':
-    main()

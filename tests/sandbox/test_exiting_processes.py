@@ -8,7 +8,7 @@ import os
 import subprocess
 
 from buses import KEEPS_LITTLE, environment, full_size, status_kib
-from harness import FACTOR, DBusError, diagnostic, main, wait_for
+from harness import FACTOR, DBusError, diagnostic, wait_for
 from rawbus import DRIVER, DRIVER_PATH, lock_call, method_call, path_of
 from sandboxcase import FAULT, SandboxCase
 
@@ -104,7 +104,3 @@ class ExitingProcesses(SandboxCase):
         self.assertGreater(identified, N // 2, 'too few were identified')
         self.assertEqual(self.count_free_clients(), n_free, 'disconnected clients are still counted')
         self.assertLess(grown, SPARE_KIB)
-
-
-if __name__ == '__main__':
-    main()

@@ -5,7 +5,7 @@
 have separate limits, and unsandboxed programs of the user are not subject to them."""
 
 from calls import DBusError
-from harness import error_name, main
+from harness import error_name
 from sandboxcase import APP, OTHER_APP, SandboxCase
 
 LIMITS = {'clientsPerApp': 3, 'requestsPerApp': 8, 'textBytesPerApp': 1000, 'watchesPerApp': 4}
@@ -84,7 +84,3 @@ class Limits(SandboxCase):
         self.kill_and_wait(apps[0])
         self.wait_gone(apps[0].name)
         self.assertEqual(apps[1].ask('again'), '')
-
-
-if __name__ == '__main__':
-    main()

@@ -11,7 +11,7 @@ import subprocess
 
 import buses
 from buses import die_with_parent
-from harness import main, service_with, wait_for
+from harness import service_with, wait_for
 from sandboxcase import APP, SandboxCase
 
 # The stop points of tests/faults/, in their order.
@@ -172,7 +172,3 @@ class Errors(SandboxCase):
         for client in (plain, self.app(APP)):
             for error in ('ENOSYS', 'EPERM', 'EMFILE', 'EINVAL', 'ESRCH'):
                 self.assertEqual(self.with_error(client, 'pidfd_open', error), 'Security')
-
-
-if __name__ == '__main__':
-    main()

@@ -12,7 +12,6 @@ import sys
 
 from buses import why_no_other_users
 from calls import other_path
-from harness import main
 from rawbus import PRINCIPALS, RawClient
 from sandboxcase import APP, OTHER_APP, SandboxCase
 
@@ -178,7 +177,3 @@ class SystemBus(ObserveCase):
         for client in (self.connect_as(APP), self.connect_as()):
             for function, *args in ((client.request, 'n'), (client.query,), (client.inspect,)):
                 self.assert_error('NotSupported', function, *args, 'user:documents')
-
-
-if __name__ == '__main__':
-    main()

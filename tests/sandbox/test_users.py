@@ -12,7 +12,7 @@ import unittest
 import unittest.mock
 
 from buses import why_no_other_users
-from harness import FACTOR, main
+from harness import FACTOR
 from sandboxcase import APP, SandboxCase, why_no_sandbox
 
 # Uids of the service and of others. dbus-daemon refuses uids without an account.
@@ -142,7 +142,3 @@ class LargeUids(Users):
         self.assert_apart(*clients, self.plain())
         again = self.plain(4000000000)
         self.assertEqual(again.clients(), [clients[2].name])
-
-
-if __name__ == '__main__':
-    main()

@@ -113,7 +113,7 @@ def run(program, case, fault):
     env = os.environ | {'WEBLOCKS_TEST_FAULT': fault, 'WEBLOCKS_FULL_SIZE': '0',
                         # Shorter time limits, for messages that are missing because of the fault.
                         'WEBLOCKS_TEST_TIMEOUT_FACTOR': str(FACTOR * 0.3)}
-    return subprocess.run([sys.executable, os.path.join(TESTS, program), case], env=env,
+    return subprocess.run([sys.executable, '-m', 'tap', os.path.join(TESTS, program), case], env=env,
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
                           preexec_fn=die_with_parent, timeout=120 * FACTOR, errors='replace')
 

@@ -12,7 +12,7 @@ import importlib
 import sys
 
 import spec_case
-from harness import BusTestCase, diagnostic, main
+from harness import BusTestCase, diagnostic
 from spec_runner import Late, Run
 
 # How often a case is tried if the machine is too slow for its time-outs.
@@ -76,6 +76,3 @@ class Library(SpecCase):
 for each in spec_case.load(sys.argv.pop(1)):
     for implementation in (Bus, Packets, Library):
         implementation.add_case(each)
-
-if __name__ == '__main__':
-    main()

@@ -29,7 +29,6 @@ from checker import Checker
 from history import (FLAG_HELD, FLAG_IF_AVAILABLE, FLAG_KILL, FLAG_STEAL, MAGIC, Fault, Header, Kind, Outcome,
                      Record)
 from story import MS, Story
-from tap import main
 
 PRINCIPAL = 1000
 # So that no time is 0.
@@ -395,6 +394,3 @@ def add_cases():
 
 
 add_cases()
-
-if __name__ == '__main__':
-    main()

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 
 from handles import Counts, Storm
-from harness import BusTestCase, diagnostic, main
+from harness import BusTestCase, diagnostic
 
 from buses import full_size
 
@@ -50,7 +50,3 @@ class Ending(BusTestCase):
 
     def test_file_that_is_freed_first(self):
         self.assertEqual({self.look('last')['refused'] for _ in range(5)}, {'0'})
-
-
-if __name__ == '__main__':
-    main()
