@@ -13,7 +13,7 @@ import time
 import unittest
 
 import buses
-from buses import can_be_others, status_kib
+from buses import can_be_others, read_text, status_kib
 from calls import ADMIN, LOCKS, ROOT, SERVICE, other_path
 from fakebus import FakeBus
 from harness import (DRIVER, DRIVER_PATH, FACTOR, PATIENCE, Bus, BusTestCase, DBusError, Gio, GLib,
@@ -27,15 +27,14 @@ SENT_MAX = 512
 DESCRIPTORS_MAX = 32
 # A lower limit than the default one, so that a flood takes fewer calls; and no more short calls than
 # this are within it.
-LESS_WAITING = ('--limit', 'bytesWaiting=1000000')
-CALLS_WAITING = 4096
+LESS_WAITING = ('--limit', 'bytesWaiting=250000')
+CALLS_WAITING = 1024
 
 
 def kernel_messages():
     """This number of short messages fits into the socket of a client that reads nothing. They use
     no memory of the bus, so the service does not count them."""
-    with open('/proc/sys/net/core/wmem_default', encoding='ascii') as file:
-        return int(file.read()) // 768 + 10
+    return int(read_text('/proc/sys/net/core/wmem_default')) // 768 + 10
 
 
 # The number of calls of a client that reads nothing which are replied to.
@@ -103,19 +102,19 @@ class Held(BusTestCase):
 
     def test_a_pipeline_and_then_reads(self):
         read_on(self.slow)
-        calls = [lock_call('Request', f'{number}', self.bucket) for number in range(1000)]
-        calls += [lock_call('Release', number + 1, self.bucket) for number in range(1000)]
-        calls += [lock_call('Query', bucket=self.bucket)] * 1000
+        calls = [lock_call('Request', f'{number}', self.bucket) for number in range(500)]
+        calls += [lock_call('Release', number + 1, self.bucket) for number in range(500)]
+        calls += [lock_call('Query', bucket=self.bucket)] * 500
         serials = self.slow.send_all(calls)
         wait_quiet(self.daemon)
-        ids = [self.slow.result(serial)[0] for serial in serials[:1000]]
-        self.assertEqual(ids, list(range(1, 1001)))
-        for serial in serials[1000:2000]:
+        ids = [self.slow.result(serial)[0] for serial in serials[:500]]
+        self.assertEqual(ids, list(range(1, 501)))
+        for serial in serials[500:1000]:
             self.assertEqual(self.slow.result(serial), ())
         self.assertEqual(self.slow.result(serials[-1]), ([], []))
 
     def test_no_more_than_512_are_in_the_bus(self):
-        serials, replies = self.check_bound(self.slow, [query_call() for _ in range(3000)])
+        serials, replies = self.check_bound(self.slow, [query_call() for _ in range(1500)])
         self.assertGreaterEqual(len(replies), SENT_MAX - 2)
         read_on(self.slow)
         for serial in serials:
@@ -143,18 +142,18 @@ class Held(BusTestCase):
         """A client that waits for each reply reads, also if it replies to no Ping; and the bus is
         asked about it only a few times."""
         start = self.monitor.position()
-        for _ in range(1000):
+        for _ in range(500):
             id_, _ = self.slow.request('x', self.bucket)
             self.slow.release(id_, self.bucket)
         self.assertEqual(len(self.slow.pings()), 1)
         questions = self.count_questions(start)
-        diagnostic(f'{questions} questions to the bus for 2000 calls')
+        diagnostic(f'{questions} questions to the bus for 1000 calls')
         self.assertGreater(questions, 0)
         self.assertLess(questions, 15)
 
     def test_many_calls_and_no_answer_to_a_ping(self):
         """A client that reads without replying to Pings is served."""
-        serials = self.slow.send_all([query_call() for _ in range(3000)])
+        serials = self.slow.send_all([query_call() for _ in range(1500)])
         for serial in serials:
             self.slow.result(serial)
         self.assertEqual(len(self.slow.pings()), 1)
@@ -220,7 +219,7 @@ class Held(BusTestCase):
 
     def test_calls_without_reply_and_then_one_with(self):
         """The same for signals; other signals may have arrived while it read nothing."""
-        self.slow.send_all([lock_call('Release', 99, self.bucket, reply=False)] * 3000)
+        self.slow.send_all([lock_call('Release', 99, self.bucket, reply=False)] * 1500)
         self.assertEqual(self.slow.query(self.bucket), ([], []))
 
     def test_successive_calls_without_reading(self):
@@ -243,12 +242,12 @@ class Held(BusTestCase):
     def test_reads_and_then_no_more(self):
         """Whatever the statistics were before, the number of messages after that is bounded."""
         self.test_many_calls_and_no_answer_to_a_ping()
-        self.check_bound(self.slow, [query_call() for _ in range(3000)], pings=0)
+        self.check_bound(self.slow, [query_call() for _ in range(1500)], pings=0)
 
     def test_reads_a_little(self):
         """A client that reads slowly is not sent more than it reads."""
         start = self.monitor.position()
-        serials = self.slow.send_all([query_call() for _ in range(4000)])
+        serials = self.slow.send_all([query_call() for _ in range(2000)])
         for _ in range(8):
             self.wait_served(self.slow)
             self.slow._data += self.slow.socket.recv(4000)
@@ -297,12 +296,6 @@ class Held(BusTestCase):
         read_on(self.slow)
         wait_for(lambda: (self.slow.pump(), self.control.query(self.bucket)[0])[1] == [],
                  what='releases')
-
-    def test_512_calls_without_any_answer_to_a_ping(self):
-        """A client that makes fewer calls, and reads, need not reply to Pings."""
-        for serial in self.slow.send_all([query_call() for _ in range(SENT_MAX - 2)]):
-            self.slow.result(serial)
-        self.assertEqual(len(self.slow.pings()), 1)
 
     def test_disconnect_takes_effect(self):
         """Its calls take effect before its disconnect, whether or not it reads."""
@@ -409,7 +402,7 @@ class Floods(OwnBus):
     def test_a_stopped_client_keeps_its_locks(self):
         """Without a time limit, however much is unread."""
         id_, _ = self.flooder.request('x')
-        self.flooder.send_all([query_call() for _ in range(UNREAD_MAX + 1000)])
+        self.flooder.send_all([query_call() for _ in range(UNREAD_MAX + CALLS_WAITING // 2)])
         self.flooder.pass_the_bus(self.control)
         self.calm.ping()
         wait_quiet(self.service)
@@ -569,11 +562,6 @@ class Faults(OwnBus):
         service.end()
         return answers, held
 
-    def test_no_fault(self):
-        answers, held = self.unread('')
-        self.assertLess(answers, UNREAD_MAX)
-        self.assertEqual(held, 0)
-
     def test_no_barrier(self):
         self.assertGreater(self.unread('no-barrier')[0], UNREAD_MAX + CALLS_WAITING)
 
@@ -643,7 +631,7 @@ class NoStatistics(BusTestCase):
 
     def test_a_client_that_replies_to_pings_is_served(self):
         for client in (self.client(), self.raw_client()):
-            for _ in range(4 * SENT_MAX):
+            for _ in range(2 * SENT_MAX):
                 client.query()
 
     def test_a_client_that_replies_to_none_is_served_512_calls(self):
@@ -708,9 +696,9 @@ class NoRoomForPings(BusTestCase):
         self.use_up()
         client = self.client()
         started = time.monotonic()
-        for _ in range(4 * SENT_MAX):
+        for _ in range(2 * SENT_MAX):
             client.query()
-        diagnostic(f'{4 * SENT_MAX} calls in {time.monotonic() - started:.1f} s')
+        diagnostic(f'{2 * SENT_MAX} calls in {time.monotonic() - started:.1f} s')
 
     def test_holders_are_notified_when_there_is_room_again(self):
         """The second notification waits for the answer to a Ping, which the bus has refused."""

@@ -11,8 +11,7 @@ import time
 
 from buses import can_be_others, status_kib
 from calls import ADMIN, LOCKS, ROOT, SERVICE, bucket_path
-from harness import (BusTestCase, DBusError, GLib, diagnostic, full_size, service_with,
-                     wait_for)
+from harness import BusTestCase, DBusError, GLib, diagnostic, full_size, service_with, wait_for
 from rawbus import bus_call, lock_call, method_call
 
 # Users with an account: dbus-daemon accepts no others.
@@ -38,7 +37,7 @@ class FloodCase(BusTestCase):
     """The limits of one uid are those of the total, except for the shares of others."""
 
     N_CLIENTS = 256
-    REQUESTS, CLIENTS, WATCHES = 8192, 320, 1024
+    REQUESTS, CLIENTS, WATCHES = 2048, 320, 1024
     service = False
     program = None
     env = None
@@ -105,7 +104,7 @@ class Flood(FloodCase):
         self.check_refusals(errors, 'clientsTotal', self.CLIENTS)
 
         begun = time.monotonic()
-        served, errors = self.take(flood, self.requests(40))
+        served, errors = self.take(flood, self.requests(10))
         self.assertEqual(served, self.REQUESTS * 3 // 4)
         self.check_refusals(errors, 'requestsTotal', self.REQUESTS)
         diagnostic(f'{len(errors) + served} requests of {len(flood)} clients in '

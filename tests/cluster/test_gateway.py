@@ -140,13 +140,15 @@ class Service:
         self.wait_for(lambda: self.n_permits > n_permits, 'permit')
 
 
-@unittest.skipIf(why_no_servers(), why_no_servers())
-class GatewayCase(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.ensemble = cls.enterClassContext(Ensemble())
-        cls.server = cls.ensemble.servers[0]
+def setUpModule():
+    """One server for all cases, each of which has a root of its own."""
+    if why_no_servers():
+        raise unittest.SkipTest(why_no_servers())
+    GatewayCase.ensemble = unittest.enterModuleContext(Ensemble())
+    GatewayCase.server = GatewayCase.ensemble.servers[0]
 
+
+class GatewayCase(unittest.TestCase):
     def setUp(self):
         self.root = f'/{self.id().rpartition(".")[2]}'
         self.hosts = []
