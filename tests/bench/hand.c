@@ -4,6 +4,7 @@
 #include "hand.h"
 
 #include <fcntl.h>
+#include <glib-unix.h>
 
 #define BUCKET "bench"
 
@@ -29,13 +30,45 @@ hand_free(Hand *hand)
     g_free(hand);
 }
 
+static gboolean
+on_readable(int fd, GIOCondition condition, gpointer data)
+{
+    ((Hand *)data)->is_readable = TRUE;
+    return G_SOURCE_CONTINUE;
+}
+
+void
+hand_use_main_loop(Hand *hand)
+{
+    g_unix_fd_add(hand->client->fd, G_IO_IN, on_readable, hand);
+    hand->has_loop = TRUE;
+}
+
+/* As raw_client_expect(). */
+static const PacketHead *
+expect(Hand *hand, PacketKind kind)
+{
+    const RawClient *client = hand->client;
+    const PacketHead *head;
+
+    do {
+        hand->is_readable = !hand->has_loop || client->offset < client->size;
+        while (!hand->is_readable)
+            g_main_context_iteration(NULL, TRUE);
+        head = raw_client_receive(hand->client);
+    } while (head != NULL && head->kind == PACKET_WANTED);
+    if (head == NULL || head->kind != kind)
+        bench_die("packet", "one that was not expected");
+    return head;
+}
+
 static const PacketAnswer *
 await_answer(Hand *hand, const char *what)
 {
     const PacketAnswer *answer;
 
     raw_client_send(hand->client);
-    answer = (const PacketAnswer *)raw_client_expect(hand->client, PACKET_ANSWER);
+    answer = (const PacketAnswer *)expect(hand, PACKET_ANSWER);
     if (answer->error != PACKET_ERROR_NONE)
         bench_die(what, "an answer that was not expected");
     return answer;
@@ -68,7 +101,7 @@ hand_queue(Hand *hand, const char *name)
 void
 hand_await_grant(Hand *hand)
 {
-    raw_client_expect(hand->client, PACKET_GRANTED);
+    expect(hand, PACKET_GRANTED);
 }
 
 void

@@ -12,11 +12,16 @@
 typedef struct {
     GDBusConnection *connection;
     RawClient *client;
-    guint64 key; /* the last one used */
+    guint64 key;       /* the last one used */
+    gboolean has_loop; /* it waits in the main loop */
+    gboolean is_readable;
 } Hand;
 
 Hand *hand_new(const char *address);
 void hand_free(Hand *hand);
+
+/* From now on, each packet is awaited in the default main context, and then received. */
+void hand_use_main_loop(Hand *hand);
 
 /* Returns the key of a lock that nobody else has. */
 guint64 hand_request(Hand *hand, const char *name);

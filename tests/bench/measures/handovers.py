@@ -19,6 +19,10 @@ def by_hand(kind):
     return f'lock by hand, bare packets, on {kind}'
 
 
+def in_loop(kind):
+    return f'lock by hand, in a GLib main loop, on {kind}'
+
+
 def name(kind):
     return f'NameAcquired on {kind}, client bare socket'
 
@@ -28,13 +32,14 @@ def declare(settings):
                   'From the release until the callback of the process that sleeps until then; '
                   'two processes in strict alternation. '
                   'For a name: from ReleaseName until the process that is queued for it has '
-                  'read NameAcquired. For a socketpair: a byte. By hand means without the library. The '
+                  'read NameAcquired. For a socketpair: a byte. By hand means without the library, with '
+                  'blocking calls or in a main loop, whose source does nothing else. The '
                   'ratio is that of a lock, on the same bus, to the row.',
                   'us', 'WebLocks / it')
     for kind in settings.kinds:
         table.row(weblocks(kind))
     for kind in settings.kinds:
-        for row in (by_hand(kind), name(kind)):
+        for row in (by_hand(kind), in_loop(kind), name(kind)):
             table.row(row, (weblocks(kind), 'self'))
     table.row(WAKE_UP, (weblocks(settings.best_kind), 'self'))
     return table
@@ -49,5 +54,5 @@ def measure(settings, table):
                 scene = stack.enter_context(Scene(settings, kind))
                 ways += [steady_of(row, settings, 'handover', scene.address, way, count)
                          for row, way in ((weblocks(kind), 'async'), (by_hand(kind), 'packets'),
-                                          (name(kind), 'name'))]
+                                          (in_loop(kind), 'loop'), (name(kind), 'name'))]
             measure_in_turns(settings, table, which, ways, settings.repetitions)
