@@ -80,6 +80,18 @@ call_with_error(Module *self, napi_ref function, gint64 number, const GError *er
          value_new_string(self->env, error->message));
 }
 
+/* The result of an operation; `value` NULL: none. */
+static void
+report(Module *self, gint64 number, const GError *error, napi_value value)
+{
+    if (self->is_closing)
+        return;
+    if (error != NULL)
+        call_with_error(self, self->result, number, error);
+    else
+        call(self, self->result, number, NULL, value != NULL ? value : value_new_null(self->env));
+}
+
 static void
 begin_pending(Module *self)
 {
@@ -135,8 +147,8 @@ take_lock(Request *self, WebLocksLock *take_lock)
 
     self->lock = take_lock;
     g_signal_connect(self->lock, "lost", G_CALLBACK(on_lost), self);
-    call(module, module->result, self->number, NULL,
-         value_new_number(module->env, (double)web_locks_lock_get_token(self->lock)));
+    report(module, self->number, NULL,
+           value_new_number(module->env, (double)web_locks_lock_get_token(self->lock)));
 }
 
 static void
@@ -153,10 +165,7 @@ on_requested(GObject *source, GAsyncResult *result, gpointer data)
         take_lock(request, g_steal_pointer(&lock));
         return;
     }
-    if (!self->is_closing && error != NULL)
-        call_with_error(self, self->result, request->number, error);
-    else if (!self->is_closing)
-        call(self, self->result, request->number, NULL, value_new_null(self->env));
+    report(self, request->number, error, NULL);
     g_hash_table_remove(self->requests, &request->number);
 }
 
@@ -175,20 +184,13 @@ operation_new(Module *module, gint64 number)
     return self;
 }
 
-/* The end of an operation, with an error or without a value. */
 static void
-end_operation(gpointer data, const GError *error)
+end_operation(gpointer data, const GError *error, napi_value value)
 {
     g_autofree Operation *operation = data;
-    Module *self = operation->module;
 
-    end_pending(self);
-    if (self->is_closing)
-        return;
-    if (error != NULL)
-        call_with_error(self, self->result, operation->number, error);
-    else
-        call(self, self->result, operation->number, NULL, value_new_null(self->env));
+    end_pending(operation->module);
+    report(operation->module, operation->number, error, value);
 }
 
 static void
@@ -197,32 +199,27 @@ on_downgraded(GObject *source, GAsyncResult *result, gpointer data)
     g_autoptr(GError) error = NULL;
 
     web_locks_lock_downgrade_finish(WEB_LOCKS_LOCK(source), result, &error);
-    end_operation(data, error);
+    end_operation(data, error, NULL);
 }
 
 static void
 on_queried(GObject *source, GAsyncResult *result, gpointer data)
 {
-    g_autofree Operation *operation = data;
-    Module *self = operation->module;
+    const Module *self = ((const Operation *)data)->module;
     g_autoptr(GError) error = NULL;
     g_autoptr(WebLocksSnapshot) snapshot =
         web_locks_manager_query_finish(WEB_LOCKS_MANAGER(source), result, &error);
     napi_value value = NULL;
 
-    end_pending(self);
-    if (self->is_closing)
-        return;
-    if (error != NULL) {
-        call_with_error(self, self->result, operation->number, error);
-        return;
+    if (snapshot != NULL && !self->is_closing) {
+        napi_create_object(self->env, &value);
+        napi_set_named_property(self->env, value, "held",
+                                value_new_list(self->env, web_locks_snapshot_get_held(snapshot)));
+        napi_set_named_property(
+            self->env, value, "pending",
+            value_new_list(self->env, web_locks_snapshot_get_pending(snapshot)));
     }
-    napi_create_object(self->env, &value);
-    napi_set_named_property(self->env, value, "held",
-                            value_new_list(self->env, web_locks_snapshot_get_held(snapshot)));
-    napi_set_named_property(self->env, value, "pending",
-                            value_new_list(self->env, web_locks_snapshot_get_pending(snapshot)));
-    call(self, self->result, operation->number, NULL, value);
+    end_operation(data, error, value);
 }
 
 /* ---- the agent */
@@ -329,15 +326,12 @@ request(napi_env env, napi_callback_info info)
         g_cancellable_cancel(request->cancellable);
     if ((flags & (FLAG_SHARED | FLAG_IF_AVAILABLE | FLAG_STEAL)) || timeout_ms > 0 || why_or_null ||
         slots != 1 || command_or_null) {
-        options = web_locks_options_new();
-        web_locks_options_set_mode(options, flags & FLAG_SHARED ? WEB_LOCKS_MODE_SHARED
-                                                                : WEB_LOCKS_MODE_EXCLUSIVE);
-        web_locks_options_set_if_available(options, (flags & FLAG_IF_AVAILABLE) != 0);
-        web_locks_options_set_steal(options, (flags & FLAG_STEAL) != 0);
-        web_locks_options_set_timeout(options, timeout_ms);
-        web_locks_options_set_why(options, why_or_null != NULL ? why : "");
-        web_locks_options_set_command(options, command_or_null != NULL ? command : "");
-        web_locks_options_set_slots(options, (guint)slots);
+        options =
+            g_object_new(WEB_LOCKS_TYPE_OPTIONS, "mode",
+                         flags & FLAG_SHARED ? WEB_LOCKS_MODE_SHARED : WEB_LOCKS_MODE_EXCLUSIVE,
+                         "if-available", (flags & FLAG_IF_AVAILABLE) != 0, "steal",
+                         (flags & FLAG_STEAL) != 0, "timeout", timeout_ms, "why", why_or_null,
+                         "command", command_or_null, "slots", (guint)slots, NULL);
     }
     g_hash_table_insert(self->requests, &request->number, request);
     begin_pending(self);
