@@ -226,10 +226,8 @@ connect_async(GAsyncInitable *initable,
               GAsyncReadyCallback callback,
               gpointer user_data)
 {
-    AsyncResult *result =
-        async_result_new(initable, connect_async, cancellable, callback, user_data);
-
-    connection_connect(WEB_LOCKS_AGENT(initable)->connection, caller_of_result(result));
+    connection_connect(WEB_LOCKS_AGENT(initable)->connection,
+                       caller_async(initable, connect_async, cancellable, callback, user_data));
 }
 
 static gboolean

@@ -228,7 +228,7 @@ bucket_cache_signal(BucketCache *self, const char *member, GVariant *body)
 
 /* ---- Inspect */
 
-MethodCallMessage
+BusMessage
 bucket_cache_build(BucketCache *self)
 {
     if (!self->has_more) {

@@ -64,7 +64,7 @@ void bucket_cache_signal(BucketCache *self, const char *member, GVariant *body);
 /* Whether something has to be read, and the call that reads it or its next page. If nothing has to
  * be read, the call reads what is newer. */
 gboolean bucket_cache_wants_call(const BucketCache *self);
-MethodCallMessage bucket_cache_build(BucketCache *self);
+BusMessage bucket_cache_build(BucketCache *self);
 
 /* Takes the reply. Returns FALSE and an error if it is not readable. */
 gboolean bucket_cache_read(BucketCache *self, GVariant *body, GError **error);

@@ -219,9 +219,8 @@ web_locks_claim_make_options(const WebLocksClaim *self, gboolean steal)
 static void
 start_request(WebLocksClaim *self, AsyncResult *request)
 {
-    static const RequestFuncs funcs = {web_locks_lock_new,       web_locks_lock_lose,
-                                       web_locks_lock_listens,   web_locks_lock_want,
-                                       web_locks_lock_be_shared, on_waits};
+    static const RequestFuncs funcs = {web_locks_lock_new, web_locks_lock_change,
+                                       web_locks_lock_listens, on_waits};
     g_autoptr(WebLocksOptions) options = web_locks_claim_make_options(self, FALSE);
     g_auto(RequestOptions) values = {0};
 

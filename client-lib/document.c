@@ -113,7 +113,7 @@ look(GTask *task, gpointer source, gpointer data, GCancellable *cancellable)
 
 /* ---- asking the service */
 
-static MethodCallMessage
+static BusMessage
 build_open(gpointer data)
 {
     const Opening *self = data;
@@ -128,8 +128,8 @@ build_open(gpointer data)
     if (self->component != NULL)
         g_variant_builder_add(&options, "{sv}", BUS_OPTION_NAME,
                               g_variant_new_string(self->component));
-    return (MethodCallMessage){BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE, "OpenDocument",
-                               g_variant_new("(a{sv})", &options), self->descriptors};
+    return (BusMessage){BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE, "OpenDocument",
+                        g_variant_new("(a{sv})", &options), self->descriptors};
 }
 
 static gpointer
@@ -182,10 +182,9 @@ on_looked(GObject *source, GAsyncResult *result, gpointer data)
         self->excludes_all = !self->is_sandboxed;
         async_result_return(opened, self, NULL, NULL);
     } else {
-        connection_call(web_locks_agent_get_connection(WEB_LOCKS_AGENT(source)), &open_kind, self,
-                        caller_of_result(async_result_new(source, on_asked,
-                                                          async_result_get_cancellable(opened),
-                                                          on_asked, opened)));
+        connection_call(
+            web_locks_agent_get_connection(WEB_LOCKS_AGENT(source)), &open_kind, self,
+            caller_async(source, on_asked, async_result_get_cancellable(opened), on_asked, opened));
     }
 }
 

@@ -16,13 +16,11 @@
  * waits. */
 extern const RequestFuncs web_locks_lock_funcs;
 gpointer web_locks_lock_new(Request *take_request);
+void web_locks_lock_change(gpointer lock, RequestChanges changes);
+gboolean web_locks_lock_listens(gpointer lock);
 Request *web_locks_lock_get_request(WebLocksLock *self);
 
 /* With the session lock held: the handle, or NULL, whose lock this is, and which is notified of a
  * loss. */
 void web_locks_lock_set_handle(WebLocksLock *self, WebLocksHandle *handle);
 void web_locks_handle_lose(WebLocksHandle *handle, const GError *error);
-void web_locks_lock_lose(gpointer lock, const GError *error);
-gboolean web_locks_lock_listens(gpointer lock);
-void web_locks_lock_want(gpointer lock);
-void web_locks_lock_be_shared(gpointer lock);

@@ -74,7 +74,7 @@ web_locks_lock_set_handle(WebLocksLock *self, WebLocksHandle *handle)
     self->handle = handle;
 }
 
-/* Returns a reference, or NULL: see get_lock() in engine/request.c. */
+/* Returns a reference, or NULL: see run_notification() in engine/held-lock.c. */
 static WebLocksHandle *
 dup_handle(const WebLocksLock *self)
 {
@@ -87,33 +87,33 @@ dup_handle(const WebLocksLock *self)
     return handle;
 }
 
-void
-web_locks_lock_lose(gpointer lock, const GError *error)
+static void
+lose(WebLocksLock *self)
 {
-    g_autoptr(WebLocksHandle) handle = dup_handle(lock);
+    g_autoptr(WebLocksHandle) handle = dup_handle(self);
+    const GError *error = request_get_error(self->request);
 
-    notify_held(lock);
-    g_signal_emit(lock, signals[SIGNAL_LOST], 0, error);
+    notify_held(self);
+    g_signal_emit(self, signals[SIGNAL_LOST], 0, error);
     if (handle != NULL)
         web_locks_handle_lose(handle, error);
+}
+
+void
+web_locks_lock_change(gpointer lock, RequestChanges changes)
+{
+    if (changes & REQUEST_DOWNGRADED)
+        g_object_notify_by_pspec(lock, properties[PROP_MODE]);
+    if (changes & REQUEST_WANTED)
+        g_object_notify_by_pspec(lock, properties[PROP_WANTED]);
+    if (changes & REQUEST_LOST)
+        lose(lock);
 }
 
 gboolean
 web_locks_lock_listens(gpointer lock)
 {
     return has_handler(lock, PROP_WANTED);
-}
-
-void
-web_locks_lock_want(gpointer lock)
-{
-    g_object_notify_by_pspec(lock, properties[PROP_WANTED]);
-}
-
-void
-web_locks_lock_be_shared(gpointer lock)
-{
-    g_object_notify_by_pspec(lock, properties[PROP_MODE]);
 }
 
 gpointer
@@ -131,9 +131,8 @@ web_locks_lock_get_request(WebLocksLock *self)
     return self->request;
 }
 
-const RequestFuncs web_locks_lock_funcs = {web_locks_lock_new,       web_locks_lock_lose,
-                                           web_locks_lock_listens,   web_locks_lock_want,
-                                           web_locks_lock_be_shared, NULL};
+const RequestFuncs web_locks_lock_funcs = {web_locks_lock_new, web_locks_lock_change,
+                                           web_locks_lock_listens, NULL};
 
 /**
  * web_locks_lock_get_name:
@@ -273,16 +272,35 @@ web_locks_lock_release(WebLocksLock *self)
         notify_held(self);
 }
 
+/* Otherwise the call is completed with an error. */
 static gboolean
-check_call(WebLocksLock *self, GCancellable *cancellable, GError **error)
+check_call(WebLocksLock *self, GCancellable *cancellable, Caller caller)
 {
-    if (g_cancellable_set_error_if_cancelled(cancellable, error))
-        return FALSE;
-    if (session_is_of_this_process(request_get_session(self->request)))
-        return TRUE;
-    g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE,
-                        _("the lock belongs to the parent process"));
-    return FALSE;
+    Session *session = request_get_session(self->request);
+    GError *error = NULL;
+
+    if (!g_cancellable_set_error_if_cancelled(cancellable, &error) &&
+        !session_is_of_this_process(session))
+        error = g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE,
+                                    _("the lock belongs to the parent process"));
+    if (error != NULL)
+        caller_fail(caller, session, error);
+    return error == NULL;
+}
+
+/* The release can't be cancelled: the result is the service's answer. */
+static void
+release(WebLocksLock *self, GCancellable *cancellable, Caller caller)
+{
+    if (check_call(self, cancellable, caller) && request_release(self->request, caller))
+        notify_held(self);
+}
+
+static void
+downgrade(WebLocksLock *self, GCancellable *cancellable, Caller caller)
+{
+    if (check_call(self, cancellable, caller))
+        request_downgrade(self->request, caller);
 }
 
 /**
@@ -302,18 +320,11 @@ web_locks_lock_release_async(WebLocksLock *self,
                              GAsyncReadyCallback callback,
                              gpointer user_data)
 {
-    AsyncResult *result;
-    GError *error = NULL;
-
     g_return_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL);
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
-    /* The release can't be cancelled: the result is the service's answer. */
-    result = async_result_new(self, web_locks_lock_release_async, NULL, callback, user_data);
-    if (!check_call(self, cancellable, &error))
-        async_result_return(result, NULL, NULL, error);
-    else if (request_release(self->request, caller_of_result(result)))
-        notify_held(self);
+    release(self, cancellable,
+            caller_async(self, web_locks_lock_release_async, NULL, callback, user_data));
 }
 
 /**
@@ -362,10 +373,7 @@ web_locks_lock_release_sync(WebLocksLock *self, GCancellable *cancellable, GErro
     g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL, FALSE);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), FALSE);
 
-    if (!check_call(self, cancellable, error))
-        return FALSE;
-    if (request_release(self->request, caller_of_sync(&sync, NULL)))
-        notify_held(self);
+    release(self, cancellable, caller_of_sync(&sync, NULL));
     return sync_call_wait(&sync, error) != NULL;
 }
 
@@ -393,17 +401,11 @@ web_locks_lock_downgrade_async(WebLocksLock *self,
                                GAsyncReadyCallback callback,
                                gpointer user_data)
 {
-    AsyncResult *result;
-    GError *error = NULL;
-
     g_return_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL);
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
-    result = async_result_new(self, web_locks_lock_downgrade_async, NULL, callback, user_data);
-    if (check_call(self, cancellable, &error))
-        request_downgrade(self->request, caller_of_result(result));
-    else
-        async_result_return(result, NULL, NULL, error);
+    downgrade(self, cancellable,
+              caller_async(self, web_locks_lock_downgrade_async, NULL, callback, user_data));
 }
 
 /**
@@ -452,9 +454,7 @@ web_locks_lock_downgrade_sync(WebLocksLock *self, GCancellable *cancellable, GEr
     g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL, FALSE);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), FALSE);
 
-    if (!check_call(self, cancellable, error))
-        return FALSE;
-    request_downgrade(self->request, caller_of_sync(&sync, NULL));
+    downgrade(self, cancellable, caller_of_sync(&sync, NULL));
     return sync_call_wait(&sync, error) != NULL;
 }
 
@@ -487,7 +487,8 @@ web_locks_lock_get_property(GObject *object, guint id, GValue *value, GParamSpec
     }
 }
 
-/* This runs while the object still has a reference: see report_loss() in engine/request.c. */
+/* This runs while the object still has a reference: see run_notification() in engine/held-lock.c.
+ */
 static void
 web_locks_lock_dispose(GObject *object)
 {

@@ -177,7 +177,7 @@ web_locks_manager_call(WebLocksManager *self,
     if (web_locks_manager_check_bucket(self, &error))
         connection_call(connection, kind, data, caller);
     else
-        caller_fail(caller, connection_get_session(connection), error);
+        method_call_refuse(kind, data, connection_get_session(connection), error, caller);
 }
 
 void

@@ -141,16 +141,16 @@ advance(WebLocksMonitor *self)
     return self->at < self->buckets->len;
 }
 
-static MethodCallMessage
+static BusMessage
 build_watch(WebLocksMonitor *self)
 {
     self->is_watch_asked = TRUE;
-    return (MethodCallMessage){web_locks_monitor_get_path(self),
-                               self->manager != NULL ? BUS_LOCKS_INTERFACE : BUS_SERVICE_INTERFACE,
-                               "Watch", g_variant_new("(b)", TRUE)};
+    return (BusMessage){web_locks_monitor_get_path(self),
+                        self->manager != NULL ? BUS_LOCKS_INTERFACE : BUS_SERVICE_INTERFACE,
+                        "Watch", g_variant_new("(b)", TRUE)};
 }
 
-static MethodCallMessage
+static BusMessage
 build_call(gpointer data)
 {
     WebLocksMonitor *self = data;
@@ -391,10 +391,9 @@ web_locks_monitor_start_refresh(WebLocksMonitor *self)
 {
     GCancellable *cancellable =
         self->ready != NULL ? async_result_get_cancellable(self->ready) : NULL;
-    AsyncResult *result = async_result_new(self, on_refreshed, cancellable, on_refreshed, NULL);
 
     connection_call(web_locks_agent_get_connection(self->agent), &web_locks_monitor_refresh, self,
-                    caller_of_result(result));
+                    caller_async(self, on_refreshed, cancellable, on_refreshed, NULL));
 }
 
 void

@@ -12,10 +12,10 @@
 
 /* ---- list_observable */
 
-MethodCallMessage
+BusMessage
 observable_build(gpointer agent)
 {
-    return (MethodCallMessage){BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE, "Observable", NULL};
+    return (BusMessage){BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE, "Observable", NULL};
 }
 
 static WebLocksManager *
@@ -81,15 +81,12 @@ web_locks_agent_list_observable_async(WebLocksAgent *self,
                                       GAsyncReadyCallback callback,
                                       gpointer user_data)
 {
-    AsyncResult *result;
-
     g_return_if_fail(WEB_LOCKS_IS_AGENT(self));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
-    result = async_result_new(self, web_locks_agent_list_observable_async, cancellable, callback,
-                              user_data);
     connection_call(web_locks_agent_get_connection(self), &observable_kind, self,
-                    caller_of_result(result));
+                    caller_async(self, web_locks_agent_list_observable_async, cancellable, callback,
+                                 user_data));
 }
 
 /**
@@ -149,11 +146,11 @@ web_locks_agent_list_observable_sync(WebLocksAgent *self, GCancellable *cancella
 
 /* Returns an owned call. `info` NULL: of all locks of the name. Otherwise of those of its client
  * and with its id, or all of its client if the id is not known. */
-static MethodCallMessage *
+static BusMessage *
 break_new(WebLocksManager *manager, const char *name, WebLocksLockInfo *info)
 {
     const guint64 id = info != NULL ? web_locks_lock_info_get_id(info) : 0;
-    MethodCallMessage *self = g_new0(MethodCallMessage, 1);
+    BusMessage *self = g_new0(BusMessage, 1);
     GVariantBuilder options;
 
     g_variant_builder_init(&options, G_VARIANT_TYPE_VARDICT);
@@ -162,22 +159,22 @@ break_new(WebLocksManager *manager, const char *name, WebLocksLockInfo *info)
                               g_variant_new_string(web_locks_lock_info_get_client_id(info)));
     if (id != 0)
         g_variant_builder_add(&options, "{sv}", BUS_OPTION_ID, g_variant_new_uint64(id));
-    *self = (MethodCallMessage){web_locks_manager_get_path(manager), BUS_LOCKS_INTERFACE, "Break",
-                                g_variant_ref_sink(g_variant_new("(sa{sv})", name, &options))};
+    *self = (BusMessage){web_locks_manager_get_path(manager), BUS_LOCKS_INTERFACE, "Break",
+                         g_variant_ref_sink(g_variant_new("(sa{sv})", name, &options))};
     return self;
 }
 
 static void
 break_free(gpointer data)
 {
-    g_variant_unref(((MethodCallMessage *)data)->body);
+    g_variant_unref(((BusMessage *)data)->body);
     g_free(data);
 }
 
-static MethodCallMessage
+static BusMessage
 build_break(gpointer data)
 {
-    return *(const MethodCallMessage *)data;
+    return *(const BusMessage *)data;
 }
 
 /* A result is a pointer, and NULL is none: so it is one more than the number. */
@@ -198,8 +195,21 @@ read_break(GVariant *body, gpointer data, GError **error)
 static const MethodCallKind break_kind = {
     .build = build_break,
     .read = read_break,
+    .data_free = break_free,
     .is_once = TRUE,
 };
+
+static void
+break_locks(WebLocksManager *self, const char *name, WebLocksLockInfo *info, Caller caller)
+{
+    Session *session = connection_get_session(web_locks_manager_get_connection(self));
+    GError *error = NULL;
+
+    if (web_locks_manager_check_lock_name(name, &error))
+        web_locks_manager_call(self, &break_kind, break_new(self, name, info), caller);
+    else
+        caller_fail(caller, session, error);
+}
 
 /**
  * web_locks_manager_break_async:
@@ -230,24 +240,14 @@ web_locks_manager_break_async(WebLocksManager *self,
                               GAsyncReadyCallback callback,
                               gpointer user_data)
 {
-    AsyncResult *result;
-    MethodCallMessage *call;
-    GError *error = NULL;
-
     g_return_if_fail(WEB_LOCKS_IS_MANAGER(self));
     g_return_if_fail(name != NULL);
     g_return_if_fail(info == NULL || WEB_LOCKS_IS_LOCK_INFO(info));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
-    result =
-        async_result_new(self, web_locks_manager_break_async, cancellable, callback, user_data);
-    if (!web_locks_manager_check_lock_name(name, &error)) {
-        async_result_return(result, NULL, NULL, error);
-        return;
-    }
-    call = break_new(self, name, info);
-    async_result_set_data(result, call, break_free);
-    web_locks_manager_call(self, &break_kind, call, caller_of_result(result));
+    break_locks(
+        self, name, info,
+        caller_async(self, web_locks_manager_break_async, cancellable, callback, user_data));
 }
 
 /**
@@ -297,20 +297,13 @@ web_locks_manager_break_sync(WebLocksManager *self,
                              GCancellable *cancellable,
                              GError **error)
 {
-    MethodCallMessage *call;
     SyncCall sync;
-    gpointer result;
 
     g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), -1);
     g_return_val_if_fail(name != NULL, -1);
     g_return_val_if_fail(info == NULL || WEB_LOCKS_IS_LOCK_INFO(info), -1);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), -1);
 
-    if (!web_locks_manager_check_lock_name(name, error))
-        return -1;
-    call = break_new(self, name, info);
-    web_locks_manager_call(self, &break_kind, call, caller_of_sync(&sync, cancellable));
-    result = sync_call_wait(&sync, error);
-    break_free(call);
-    return GPOINTER_TO_INT(result) - 1;
+    break_locks(self, name, info, caller_of_sync(&sync, cancellable));
+    return GPOINTER_TO_INT(sync_call_wait(&sync, error)) - 1;
 }

@@ -13,11 +13,10 @@
 
 /* ---- query */
 
-static MethodCallMessage
+static BusMessage
 build_query(gpointer manager)
 {
-    return (MethodCallMessage){web_locks_manager_get_path(manager), BUS_LOCKS_INTERFACE, "Query",
-                               NULL};
+    return (BusMessage){web_locks_manager_get_path(manager), BUS_LOCKS_INTERFACE, "Query", NULL};
 }
 
 static gpointer
@@ -56,14 +55,12 @@ web_locks_manager_query_async(WebLocksManager *self,
                               GAsyncReadyCallback callback,
                               gpointer user_data)
 {
-    AsyncResult *result;
-
     g_return_if_fail(WEB_LOCKS_IS_MANAGER(self));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
-    result =
-        async_result_new(self, web_locks_manager_query_async, cancellable, callback, user_data);
-    web_locks_manager_call(self, &query_kind, self, caller_of_result(result));
+    web_locks_manager_call(
+        self, &query_kind, self,
+        caller_async(self, web_locks_manager_query_async, cancellable, callback, user_data));
 }
 
 /**
@@ -116,7 +113,7 @@ web_locks_manager_query_sync(WebLocksManager *self, GCancellable *cancellable, G
 
 /* ---- inspect */
 
-MethodCallMessage
+BusMessage
 inspect_page_build(WebLocksManager *manager, const char *name, guint64 after)
 {
     GVariantBuilder filters;
@@ -127,8 +124,8 @@ inspect_page_build(WebLocksManager *manager, const char *name, guint64 after)
     g_variant_builder_add(&filters, "{sv}", BUS_FILTER_AFTER, g_variant_new_uint64(after));
     g_variant_builder_add(&filters, "{sv}", BUS_FILTER_LIMIT,
                           g_variant_new_uint32(BUS_INSPECT_LIMIT_MAX));
-    return (MethodCallMessage){web_locks_manager_get_path(manager), BUS_LOCKS_INTERFACE, "Inspect",
-                               g_variant_new("(a{sv})", &filters)};
+    return (BusMessage){web_locks_manager_get_path(manager), BUS_LOCKS_INTERFACE, "Inspect",
+                        g_variant_new("(a{sv})", &filters)};
 }
 
 GPtrArray *
@@ -187,7 +184,6 @@ inspection_free(gpointer data)
     g_free(self->name);
     g_free(self);
 }
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Inspection, inspection_free)
 
 static Inspection *
 inspection_new(WebLocksManager *manager, const char *name)
@@ -201,7 +197,7 @@ inspection_new(WebLocksManager *manager, const char *name)
     return self;
 }
 
-static MethodCallMessage
+static BusMessage
 build_inspect(gpointer inspection)
 {
     const Inspection *self = inspection;
@@ -229,7 +225,24 @@ read_inspect(GVariant *body, gpointer inspection, GError **error)
                : web_locks_snapshot_new(G_LIST_MODEL(self->held), G_LIST_MODEL(self->pending));
 }
 
-static const MethodCallKind inspect_kind = {build_inspect, read_inspect, g_object_unref};
+static const MethodCallKind inspect_kind = {
+    .build = build_inspect,
+    .read = read_inspect,
+    .result_free = g_object_unref,
+    .data_free = inspection_free,
+};
+
+static void
+inspect(WebLocksManager *self, const char *name, Caller caller)
+{
+    Session *session = connection_get_session(web_locks_manager_get_connection(self));
+    GError *error = NULL;
+
+    if (name != NULL && !web_locks_manager_check_name(name, &error))
+        caller_fail(caller, session, error);
+    else
+        web_locks_manager_call(self, &inspect_kind, inspection_new(self, name), caller);
+}
 
 /**
  * web_locks_manager_inspect_async:
@@ -258,22 +271,11 @@ web_locks_manager_inspect_async(WebLocksManager *self,
                                 GAsyncReadyCallback callback,
                                 gpointer user_data)
 {
-    AsyncResult *result;
-    GError *error = NULL;
-    Inspection *inspection;
-
     g_return_if_fail(WEB_LOCKS_IS_MANAGER(self));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
-    result =
-        async_result_new(self, web_locks_manager_inspect_async, cancellable, callback, user_data);
-    if (name != NULL && !web_locks_manager_check_name(name, &error)) {
-        async_result_return(result, NULL, NULL, error);
-        return;
-    }
-    inspection = inspection_new(self, name);
-    async_result_set_data(result, inspection, inspection_free);
-    web_locks_manager_call(self, &inspect_kind, inspection, caller_of_result(result));
+    inspect(self, name,
+            caller_async(self, web_locks_manager_inspect_async, cancellable, callback, user_data));
 }
 
 /**
@@ -322,15 +324,11 @@ web_locks_manager_inspect_sync(WebLocksManager *self,
                                GCancellable *cancellable,
                                GError **error)
 {
-    g_autoptr(Inspection) inspection = NULL;
     SyncCall sync;
 
     g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
 
-    if (name != NULL && !web_locks_manager_check_name(name, error))
-        return NULL;
-    inspection = inspection_new(self, name);
-    web_locks_manager_call(self, &inspect_kind, inspection, caller_of_sync(&sync, cancellable));
+    inspect(self, name, caller_of_sync(&sync, cancellable));
     return sync_call_wait(&sync, error);
 }

@@ -10,7 +10,7 @@
 #include "client-lib/engine/method-call.h"
 
 /* The call for the page after the cursor `after`; `name` may be NULL: all names. */
-MethodCallMessage inspect_page_build(WebLocksManager *manager, const char *name, guint64 after);
+BusMessage inspect_page_build(WebLocksManager *manager, const char *name, guint64 after);
 
 /* Returns an owned array of WebLocksLockInfo and whether there are more pages, and moves the cursor
  * to the last entry of this host; or returns NULL and an error. */
@@ -19,5 +19,5 @@ inspect_page_read(GVariant *body, guint64 *inout_after, gboolean *out_more, GErr
 
 /* For MethodCallKind.build and .read, with the agent as data: the result is an owned GPtrArray of
  * managers, one for each bucket. */
-MethodCallMessage observable_build(gpointer agent);
+BusMessage observable_build(gpointer agent);
 gpointer observable_read(GVariant *body, gpointer agent, GError **error);

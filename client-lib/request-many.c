@@ -152,9 +152,8 @@ request_next(AsyncResult *all)
         async_result_return(all, error == NULL ? g_steal_pointer(&self->locks) : NULL,
                             (GDestroyNotify)g_ptr_array_unref, error);
     else
-        web_locks_manager_start_request(
-            manager, name, &self->options, &web_locks_lock_funcs,
-            caller_of_result(async_result_new(manager, on_lock, cancellable, on_lock, all)));
+        web_locks_manager_start_request(manager, name, &self->options, &web_locks_lock_funcs,
+                                        caller_async(manager, on_lock, cancellable, on_lock, all));
 }
 
 static void

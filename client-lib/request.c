@@ -105,8 +105,7 @@ web_locks_manager_request_async(WebLocksManager *self,
     /* The cancellable is checked after name and options, as in the standard. */
     web_locks_manager_start_request(
         self, name, &values, &web_locks_lock_funcs,
-        caller_of_result(async_result_new(self, web_locks_manager_request_async, cancellable,
-                                          callback, user_data)));
+        caller_async(self, web_locks_manager_request_async, cancellable, callback, user_data));
 }
 
 /**

@@ -114,7 +114,7 @@ async_result_run(gpointer data)
         g_cancellable_set_error_if_cancelled(self->cancellable, &self->error))
         clear_pointer(self);
     if (self->callback != NULL)
-        self->callback(self->source, G_ASYNC_RESULT(self), self->callback_data);
+        self->callback(self->source, (GAsyncResult *)(gpointer)self, self->callback_data);
 }
 
 static gboolean
@@ -173,18 +173,18 @@ get_source_object(GAsyncResult *result)
     return source != NULL ? g_object_ref(source) : NULL;
 }
 
-static gboolean
-is_tagged(GAsyncResult *result, gpointer tag)
-{
-    return ((AsyncResult *)(gpointer)result)->tag == tag;
-}
-
 static void
 async_result_iface_init(GAsyncResultIface *iface)
 {
     iface->get_user_data = get_user_data;
     iface->get_source_object = get_source_object;
-    iface->is_tagged = is_tagged;
+}
+
+/* Only signal handlers and weak references would be cleared here. g_object_unref() does that after
+ * it, once more. */
+static void
+async_result_dispose(GObject *object)
+{
 }
 
 static void
@@ -205,6 +205,7 @@ async_result_finalize(GObject *object)
 static void
 async_result_class_init(WebLocksAsyncResultClass *class)
 {
+    G_OBJECT_CLASS(class)->dispose = async_result_dispose;
     G_OBJECT_CLASS(class)->finalize = async_result_finalize;
 }
 

@@ -68,12 +68,6 @@ on_call_expired(gpointer data)
 }
 
 void
-bus_call_set_take(BusCall *call, void (*take)(const BusReply *reply, gpointer data))
-{
-    call->take = take;
-}
-
-void
 bus_call_forget(BusCall *call)
 {
     call->answered = NULL;
@@ -113,13 +107,16 @@ bus_call(
 {
     g_autoptr(GDBusMessage) call = g_dbus_message_new_method_call(
         BUS_SERVICE_NAME, message->path, message->interface, message->method);
+    BusCall *sent;
 
     if (message->body != NULL)
         g_dbus_message_set_body(call, message->body);
     g_dbus_message_set_unix_fd_list(call, message->descriptors);
     if (message->no_auto_start)
         g_dbus_message_set_flags(call, G_DBUS_MESSAGE_FLAGS_NO_AUTO_START);
-    return send_call(self, call, timeout_us, answered, data);
+    sent = send_call(self, call, timeout_us, answered, data);
+    sent->take = message->take;
+    return sent;
 }
 
 static void

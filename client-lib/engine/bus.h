@@ -79,6 +79,9 @@ typedef struct {
     GVariant *body;           /* NULL: none */
     GUnixFDList *descriptors; /* that the body refers to; NULL: none */
     gboolean no_auto_start;   /* BUS_ABSENT if the service is not running */
+    /* A reply in native byte order, as the service sends it, is passed to this in place of
+     * BusAnswered, without being parsed. NULL: all are parsed. */
+    void (*take)(const BusReply *reply, gpointer data);
 } BusMessage;
 
 /* Calls a method of the lock service, which starts the service if it is not running. bus_connect()
@@ -86,10 +89,6 @@ typedef struct {
  * `timeout_us` of 0 the call does not time out. */
 BusCall *bus_call(
     Bus *self, const BusMessage *message, gint64 timeout_us, BusAnswered answered, gpointer data);
-
-/* A reply in native byte order, as the service sends it, is passed to `take` in place of
- * BusAnswered, without being parsed. */
-void bus_call_set_take(BusCall *call, void (*take)(const BusReply *reply, gpointer data));
 
 /* Ignores the reply: no function of this call is called any more. */
 void bus_call_forget(BusCall *call);

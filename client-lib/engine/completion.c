@@ -115,6 +115,16 @@ completion_return(Completion *self, gpointer pointer, GDestroyNotify pointer_fre
 /* ---- callers */
 
 Caller
+caller_async(gpointer source,
+             gconstpointer tag,
+             GCancellable *cancellable,
+             GAsyncReadyCallback callback,
+             gpointer data)
+{
+    return caller_of_result(async_result_new(source, tag, cancellable, callback, data));
+}
+
+Caller
 caller_of_result(AsyncResult *take_result)
 {
     return (Caller){.result = take_result,
@@ -149,9 +159,11 @@ caller_fail(Caller caller, Session *session, GError *error)
 gpointer
 sync_call_wait(SyncCall *self, GError **error)
 {
-    session_enter(self->session);
-    session_wait(self->session, &self->waiter);
-    session_leave(self->session);
+    if (session_is_of_this_process(self->session)) {
+        session_enter(self->session);
+        session_wait(self->session, &self->waiter);
+        session_leave(self->session);
+    }
     if (self->error != NULL)
         g_propagate_error(error, self->error);
     return self->pointer;

@@ -25,7 +25,7 @@ typedef struct {
 } SyncCall;
 
 /* Waits for the result of the operation that was started with this SyncCall. Called without the
- * session lock. The caller owns the result. */
+ * session lock. The caller owns the result. In the child of a fork() nothing is waited for. */
 gpointer sync_call_wait(SyncCall *self, GError **error);
 
 /* Waits until the operation is completed, or until anything else has happened, such as a signal.
@@ -47,6 +47,12 @@ typedef struct {
     GCancellable *cancellable; /* borrowed; may be NULL */
 } Caller;
 
+/* The arguments are those of async_result_new(). */
+Caller caller_async(gpointer source,
+                    gconstpointer tag,
+                    GCancellable *cancellable,
+                    GAsyncReadyCallback callback,
+                    gpointer data);
 Caller caller_of_result(AsyncResult *take_result);
 Caller caller_of_sync(SyncCall *sync, GCancellable *cancellable);
 

@@ -184,7 +184,7 @@ connection_call(Connection *self, const MethodCallKind *kind, gpointer data, Cal
     if (connection_check(self, &error) && bus_connect(self->bus, &error))
         method_calls_start(self->method_calls, kind, data, caller);
     else
-        caller_fail(caller, self->session, error);
+        method_call_refuse(kind, data, self->session, error, caller);
     session_leave(self->session);
 }
 
@@ -192,13 +192,12 @@ void
 connection_batch(Connection *self, void (*function)(gpointer data), gpointer data)
 {
     session_enter(self->session);
-    session_begin_batch(self->session);
+    lock_table_begin_batch(self->table);
     session_leave(self->session);
     function(data);
     session_enter(self->session);
-    session_end_batch(self->session);
     if (session_is_of_this_process(self->session))
-        lock_table_send_batch(self->table);
+        lock_table_end_batch(self->table);
     session_leave(self->session);
 }
 
@@ -265,7 +264,6 @@ on_bus_connected(gpointer data)
     if (self->client_id == NULL)
         g_atomic_pointer_set(&self->client_id, g_strdup(bus_get_unique_name(self->bus)));
     set_state(self, STATE_OPEN);
-    method_calls_try(self->method_calls);
 }
 
 static void
@@ -319,7 +317,10 @@ on_bus_ended(const GError *error, gpointer data)
 static void
 on_progress(gpointer data)
 {
-    method_calls_try(((Connection *)data)->method_calls);
+    Connection *self = data;
+
+    lock_table_send(self->table);
+    method_calls_try(self->method_calls);
 }
 
 static void
@@ -398,18 +399,18 @@ connection_new(GBusType bus_type,
         .signal = on_signal,
         .ended = on_bus_ended,
     };
-    static const LockTableFuncs table_funcs = {
+    static const SessionFuncs session_funcs = {
+        .unused = on_unused,
         .progress = on_progress,
-        .finished = on_terminated,
     };
     Connection *self = g_new0(Connection, 1);
 
     self->changed = changed;
     self->data = data;
     self->data_free = data_free;
-    self->session = session_new(on_unused, self);
+    self->session = session_new(&session_funcs, self);
     self->bus = bus_new(self->session, bus_type, address, &bus_funcs, self);
-    self->table = lock_table_new(self->session, self->bus, &table_funcs, self);
+    self->table = lock_table_new(self->session, self->bus, on_terminated, self);
     self->method_calls =
         method_calls_new(self->session, self->bus, is_ready_for_method_calls, self);
     return self;

@@ -5,17 +5,22 @@
 
 struct LockTable {
     Session *session; /* borrowed */
-    const LockTableFuncs *funcs;
+    void (*finished)(const GError *error, gpointer data);
     gpointer data;
     Recovery *recovery;
 
     GHashTable *entries; /* key -> LockEntry */
+    GQueue live;         /* the same, in the order of the requests */
     guint64 last_key;
 
     GQueue calls; /* of LockEntry, by number */
     guint64 last_number;
     guint64 last_serial;
     guint64 unacknowledged; /* serial of the last unacknowledged message; 0: none */
+
+    gboolean is_deferred; /* something is queued that lock_table_send() sends */
+    GThread *batching;
+    guint n_batches; /* of that thread, each within the one before */
 };
 
 /* ---- entries */
@@ -26,6 +31,8 @@ lock_table_add(LockTable *self, LockEntry *entry)
     entry->key = ++self->last_key;
     entry->is_live = TRUE;
     g_hash_table_insert(self->entries, &entry->key, entry);
+    entry->live_link.data = entry;
+    g_queue_push_tail_link(&self->live, &entry->live_link);
 }
 
 void
@@ -48,36 +55,13 @@ remove_call(LockTable *self, LockEntry *entry)
 void
 lock_table_forget(LockTable *self, LockEntry *entry)
 {
-    if (entry->is_live)
-        g_hash_table_remove(self->entries, &entry->key);
+    if (entry->is_live && g_hash_table_remove(self->entries, &entry->key))
+        g_queue_unlink(&self->live, &entry->live_link);
     entry->is_live = FALSE;
     if (entry->serial == 0)
         remove_call(self, entry);
     if (!entry->is_calling)
         entry->funcs->left(entry);
-}
-
-static int
-compare_keys(gconstpointer a, gconstpointer b)
-{
-    guint64 key_a = *(const guint64 *)a, key_b = *(const guint64 *)b;
-
-    return key_a < key_b ? -1 : key_a > key_b;
-}
-
-/* Returns the keys in the order of the requests. */
-static GArray *
-list_keys(const LockTable *self)
-{
-    GArray *keys = g_array_new(FALSE, FALSE, sizeof(guint64));
-    GHashTableIter iter;
-    gpointer key;
-
-    g_hash_table_iter_init(&iter, self->entries);
-    while (g_hash_table_iter_next(&iter, &key, NULL))
-        g_array_append_val(keys, *(guint64 *)key);
-    g_array_sort(keys, compare_keys);
-    return keys;
 }
 
 static LockEntry *
@@ -87,6 +71,12 @@ find_entry(const LockTable *self, guint64 key)
 }
 
 /* ---- sending */
+
+static gboolean
+is_in_batch(const LockTable *self)
+{
+    return self->batching == g_thread_self();
+}
 
 static void
 write_call(LockTable *self, LockEntry *entry)
@@ -112,7 +102,29 @@ add_call(LockTable *self, LockEntry *entry)
 }
 
 void
-lock_table_call(LockTable *self, LockEntry *entry, gboolean is_urgent)
+lock_table_send(LockTable *self)
+{
+    PacketSocket *socket = recovery_get_socket(self->recovery);
+
+    if (!self->is_deferred)
+        return;
+    self->is_deferred = FALSE;
+    if (socket != NULL)
+        packet_socket_send(socket);
+}
+
+static void
+send_soon(LockTable *self)
+{
+    self->is_deferred = TRUE;
+    if (session_is_delivering(self->session))
+        session_progress_later(self->session);
+    else
+        lock_table_send(self);
+}
+
+void
+lock_table_call(LockTable *self, LockEntry *entry, LockCallHaste haste)
 {
     PacketSocket *socket = recovery_get_socket(self->recovery);
 
@@ -123,19 +135,30 @@ lock_table_call(LockTable *self, LockEntry *entry, gboolean is_urgent)
         return;
     }
     write_call(self, entry);
-    if (is_urgent)
-        packet_socket_send(socket);
+    if (haste != LOCK_CALL_URGENT && is_in_batch(self))
+        return;
+    if (haste == LOCK_CALL_SLOW)
+        send_soon(self);
     else
-        packet_socket_send_soon(socket);
+        packet_socket_send(socket);
 }
 
 void
-lock_table_send_batch(LockTable *self)
+lock_table_begin_batch(LockTable *self)
 {
-    PacketSocket *socket = recovery_get_socket(self->recovery);
+    if (self->batching == NULL)
+        self->batching = g_thread_self();
+    if (is_in_batch(self))
+        self->n_batches++;
+}
 
-    if (socket != NULL)
-        packet_socket_send_soon(socket);
+void
+lock_table_end_batch(LockTable *self)
+{
+    if (!is_in_batch(self) || --self->n_batches > 0)
+        return;
+    self->batching = NULL;
+    send_soon(self);
 }
 
 void
@@ -163,7 +186,7 @@ send_release(LockTable *self, guint64 key, gboolean is_held)
 
     if (socket != NULL) {
         write_release(self, key, is_held);
-        if (!session_is_in_batch(self->session))
+        if (!is_in_batch(self))
             packet_socket_send(socket);
     } else {
         self->unacknowledged = ++self->last_serial;
@@ -191,14 +214,6 @@ lock_table_release(LockTable *self, LockEntry *entry)
 }
 
 /* ---- answers and events */
-
-static void
-progress(gpointer table)
-{
-    LockTable *self = table;
-
-    self->funcs->progress(self->data);
-}
 
 static void
 take_answer(LockTable *self, const PacketAnswer *answer)
@@ -305,14 +320,11 @@ lock_table_is_settled(LockTable *self)
 static void
 compare(LockTable *self, GHashTable *live)
 {
-    g_autoptr(GArray) keys = list_keys(self);
+    for (GList *link = self->live.head, *next; link != NULL; link = next) {
+        LockEntry *entry = link->data;
 
-    for (guint i = 0; i < keys->len; i++) {
-        const guint64 key = g_array_index(keys, guint64, i);
-        LockEntry *entry = find_entry(self, key);
-
-        if (entry != NULL)
-            entry->funcs->compared(entry, g_hash_table_lookup(live, &key));
+        next = link->next;
+        entry->funcs->compared(entry, g_hash_table_lookup(live, &entry->key));
     }
 }
 
@@ -340,7 +352,6 @@ on_opened(const PacketLiveEntry *live, guint n_live, gpointer data)
     for (GList *link = self->calls.head; link != NULL; link = link->next)
         write_call(self, link->data);
     packet_socket_send(recovery_get_socket(self->recovery));
-    progress(self);
 }
 
 /* Calls of removed entries are dropped; they are not sent again. */
@@ -362,7 +373,6 @@ on_ended(gboolean was_read, gpointer data)
         if (!entry->is_live)
             lock_table_forget(self, entry);
     }
-    progress(self);
 }
 
 static void
@@ -370,17 +380,15 @@ on_failed(const GError *error, gboolean is_temporary, gpointer data)
 {
     LockTable *self = data;
 
-    if (!is_temporary) {
-        for (GList *link = self->calls.head, *next; link != NULL; link = next) {
-            LockEntry *entry = link->data;
+    if (is_temporary)
+        return;
+    for (GList *link = self->calls.head, *next; link != NULL; link = next) {
+        LockEntry *entry = link->data;
 
-            next = link->next;
-            if (entry->was_sent)
-                continue;
+        next = link->next;
+        if (!entry->was_sent)
             entry->funcs->failed(entry, error);
-        }
     }
-    progress(self);
 }
 
 static void
@@ -388,20 +396,17 @@ on_finished(const GError *error, gpointer data)
 {
     LockTable *self = data;
 
-    self->funcs->finished(error, self->data);
+    self->finished(error, self->data);
 }
 
 void
 lock_table_finish(LockTable *self, PacketReason reason, const GError *error)
 {
-    g_autoptr(GArray) keys = list_keys(self);
-
     self->unacknowledged = 0;
-    for (guint i = 0; i < keys->len; i++) {
-        LockEntry *entry = find_entry(self, g_array_index(keys, guint64, i));
+    for (GList *link = self->live.head, *next; link != NULL; link = next) {
+        LockEntry *entry = link->data;
 
-        if (entry == NULL)
-            continue;
+        next = link->next;
         remove_call(self, entry);
         entry->funcs->finished(entry, reason, error);
     }
@@ -419,13 +424,15 @@ lock_table_finish(LockTable *self, PacketReason reason, const GError *error)
 /* ---- life */
 
 LockTable *
-lock_table_new(Session *session, Bus *bus, const LockTableFuncs *funcs, gpointer data)
+lock_table_new(Session *session,
+               Bus *bus,
+               void (*finished)(const GError *error, gpointer data),
+               gpointer data)
 {
     static const RecoveryFuncs recovery_funcs = {
         .is_needed = is_needed,
         .opened = on_opened,
         .message = on_message,
-        .drained = progress,
         .ended = on_ended,
         .failed = on_failed,
         .finished = on_finished,
@@ -433,7 +440,7 @@ lock_table_new(Session *session, Bus *bus, const LockTableFuncs *funcs, gpointer
     LockTable *self = g_new0(LockTable, 1);
 
     self->session = session;
-    self->funcs = funcs;
+    self->finished = finished;
     self->data = data;
     self->recovery = recovery_new(session, bus, &recovery_funcs, self);
     self->entries = g_hash_table_new(g_int64_hash, g_int64_equal);

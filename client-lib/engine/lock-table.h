@@ -53,17 +53,15 @@ struct LockEntry {
     guint64 number;      /* of the call; numbers grow in the order of calls */
     guint64 serial;      /* of the packet message; 0: not sent on this socket */
     guint64 position; /* of the end of the packet message, in bytes since the socket was opened */
-    GList link;
+    GList link;       /* in the queue of pending calls */
+    GList live_link;  /* in the list of those in the index */
 };
 
-typedef struct {
-    /* A call that had to wait was sent or has failed. */
-    void (*progress)(gpointer data);
-    /* No further socket will be opened. The entries are still in the table. */
-    void (*finished)(const GError *error, gpointer data);
-} LockTableFuncs;
-
-LockTable *lock_table_new(Session *session, Bus *bus, const LockTableFuncs *funcs, gpointer data);
+/* `finished` is called if no further socket will be opened. The entries are still in the table. */
+LockTable *lock_table_new(Session *session,
+                          Bus *bus,
+                          void (*finished)(const GError *error, gpointer data),
+                          gpointer data);
 void lock_table_free(LockTable *self);
 Recovery *lock_table_get_recovery(LockTable *self);
 
@@ -74,12 +72,23 @@ void lock_table_add(LockTable *self, LockEntry *entry);
  * while no socket can be opened, so `failed` is not called, nor what is about a key. */
 void lock_entry_init_call(LockEntry *entry);
 
-/* Sends the call of an entry. With `is_urgent` it is sent immediately if the kernel accepts it,
- * with everything before it in the queue; otherwise it may be sent together with later calls. */
-void lock_table_call(LockTable *self, LockEntry *entry, gboolean is_urgent);
+/* When a call is sent, with everything before it in the queue. A SLOW one is sent together with
+ * what the deliveries request that are queued, or what else is in the batch; a FAST one only waits
+ * for the end of a batch, and an URGENT one, for which a thread waits, for nothing. */
+typedef enum {
+    LOCK_CALL_SLOW,
+    LOCK_CALL_FAST,
+    LOCK_CALL_URGENT,
+} LockCallHaste;
+void lock_table_call(LockTable *self, LockEntry *entry, LockCallHaste haste);
 
-/* After a batch, sends what was called, released and aborted in it. */
-void lock_table_send_batch(LockTable *self);
+/* Sends the calls that were to wait for the deliveries, when these have run. */
+void lock_table_send(LockTable *self);
+
+/* Between these, operations of this thread that don't wait are not sent; the end of the batch sends
+ * them, all together. It is no batch while another thread is in one. */
+void lock_table_begin_batch(LockTable *self);
+void lock_table_end_batch(LockTable *self);
 
 /* Sends the call of an entry again on the next socket, at its original place. */
 void lock_table_call_again(LockTable *self, LockEntry *entry);

@@ -43,6 +43,13 @@ static void method_call_try(MethodCall *self);
 /* ---- the result */
 
 static void
+free_data(const MethodCallKind *kind, gpointer data)
+{
+    if (kind->data_free != NULL)
+        kind->data_free(data);
+}
+
+static void
 method_call_free(gpointer data)
 {
     MethodCall *self = data;
@@ -51,7 +58,16 @@ method_call_free(gpointer data)
     session_stop_timer(self->owner->session, &self->timer);
     g_queue_unlink(&self->owner->method_calls, &self->link);
     session_remove_user(self->owner->session);
+    free_data(self->kind, self->data);
     g_free(self);
+}
+
+void
+method_call_refuse(
+    const MethodCallKind *kind, gpointer data, Session *session, GError *error, Caller caller)
+{
+    free_data(kind, data);
+    caller_fail(caller, session, error);
 }
 
 /* Takes the error. */
@@ -147,8 +163,6 @@ method_call_wait(MethodCall *self, Wait wait, const GError *error)
     self->wait = wait;
     if (++self->n_attempts == ATTEMPTS_MAX)
         method_call_fail(self, g_error_copy(error));
-    else if (wait == WAIT_READY)
-        method_call_try(self);
 }
 
 static void
@@ -186,7 +200,7 @@ static void
 method_call_try(MethodCall *self)
 {
     MethodCalls *owner = self->owner;
-    MethodCallMessage call;
+    BusMessage call;
 
     if (self->kind->build == NULL) {
         if (bus_is_connected(owner->bus))
@@ -197,9 +211,8 @@ method_call_try(MethodCall *self)
         return;
     self->wait = WAIT_ANSWER;
     call = self->kind->build(self->data);
+    call.take = self->kind->read_raw != NULL ? on_raw_reply : NULL;
     self->call = bus_call(owner->bus, &call, 0, on_answered, self);
-    if (self->kind->read_raw != NULL)
-        bus_call_set_take(self->call, on_raw_reply);
 }
 
 void
@@ -214,6 +227,7 @@ method_calls_start(MethodCalls *self, const MethodCallKind *kind, gpointer data,
     call->timer.expired = on_expired;
     completion_init(&call->completion, self->session, caller);
     if (!completion_listen(&call->completion, caller.cancellable, method_call_free, call)) {
+        free_data(kind, data);
         g_free(call);
         return;
     }
@@ -248,7 +262,6 @@ method_calls_owner_changed(MethodCalls *self)
         if (call->wait == WAIT_CHANGE)
             call->wait = WAIT_READY;
     }
-    method_calls_try(self);
 }
 
 void

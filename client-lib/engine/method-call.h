@@ -14,17 +14,16 @@
 #include "client-lib/engine/bus.h"
 #include "client-lib/engine/completion.h"
 
-/* What it refers to is borrowed from `data`, except for the body. */
-typedef BusMessage MethodCallMessage;
-
 /* Describes a method call and the conversion of its reply. `read` gets a tuple and returns the
  * result for the application; if it returns NULL without an error, `build` is called again for a
  * further call. A result without `result_free` has nothing to free. Without `build` there is no
  * call: the result is a pointer other than NULL as soon as the bus is connected. */
 typedef struct {
-    MethodCallMessage (*build)(gpointer data);
+    /* What it returns is borrowed from `data`, except for the body. */
+    BusMessage (*build)(gpointer data);
     gpointer (*read)(GVariant *body, gpointer data, GError **error);
     GDestroyNotify result_free;
+    GDestroyNotify data_free; /* of `data`, when the call is over; NULL: it is borrowed */
     /* In place of `read`, for replies that can be large: reads them without a GVariant. */
     gpointer (*read_raw)(const BusReply *reply, gpointer data, GError **error);
     /* The call changes something, so it must not take effect twice: it is only sent again if the
@@ -39,10 +38,14 @@ MethodCalls *
 method_calls_new(Session *session, Bus *bus, gboolean (*is_ready)(gpointer data), gpointer data);
 void method_calls_free(MethodCalls *self);
 
-/* Starts a call. `data` must be valid until the completion. Each call of an asynchronous operation
- * has the time-out ANSWER_TIMEOUT_US; all calls of a synchronous one have it together. */
+/* Starts a call. Borrowed data must be valid until the completion. Each call of an asynchronous
+ * operation has the time-out ANSWER_TIMEOUT_US; all calls of a synchronous one have it together. */
 void
 method_calls_start(MethodCalls *self, const MethodCallKind *kind, gpointer data, Caller caller);
+
+/* Completes a call that can't be started. Takes `error`. */
+void method_call_refuse(
+    const MethodCallKind *kind, gpointer data, Session *session, GError *error, Caller caller);
 
 /* Sends waiting calls, if `is_ready` allows it. */
 void method_calls_try(MethodCalls *self);

@@ -14,9 +14,6 @@
 /* If the queue was longer than this, its memory is freed when it is empty. */
 #define QUEUE_KEPT_BYTES ((gsize)2 * PACKET_BYTES_MAX)
 
-/* How many packets are read before their results are delivered. */
-#define PACKETS_MAX 16
-
 struct PacketSocket {
     Session *session;
     const PacketSocketFuncs *funcs;
@@ -33,9 +30,7 @@ struct PacketSocket {
     gsize n_sent;          /* bytes at the beginning of the queue */
     guint64 n_sent_before; /* sent bytes that are not in the queue any more */
     gsize longest;
-    gboolean is_delivering; /* a delivery will send the queue */
-    guint8 *packet;         /* the packet that is being read */
-    gboolean has_events;    /* it had messages other than ANSWER */
+    guint8 *packet; /* the packet that is being read */
 };
 
 /* ---- life */
@@ -182,47 +177,6 @@ packet_socket_send(PacketSocket *self)
     set_events(self, self->queue->len > 0 && !self->is_broken);
 }
 
-static void
-packet_socket_clear(gpointer data)
-{
-    PacketSocket *self = data;
-
-    g_byte_array_unref(self->queue);
-    g_free(self->packet);
-    session_unref(self->session);
-}
-
-static void
-packet_socket_unref(gpointer self)
-{
-    g_atomic_rc_box_release_full(self, packet_socket_clear);
-}
-
-static void
-send_by_delivery(gpointer data)
-{
-    PacketSocket *self = data;
-
-    session_enter(self->session);
-    self->is_delivering = FALSE;
-    packet_socket_send(self);
-    session_leave(self->session);
-}
-
-void
-packet_socket_send_soon(PacketSocket *self)
-{
-    if (session_is_in_batch(self->session))
-        return;
-    if (!session_is_delivering(self->session)) {
-        packet_socket_send(self);
-    } else if (!self->is_delivering) {
-        self->is_delivering = TRUE;
-        session_deliver(self->session, session_get_context(self->session), send_by_delivery,
-                        g_atomic_rc_box_acquire(self), packet_socket_unref);
-    }
-}
-
 /* ---- reading */
 
 static void
@@ -240,7 +194,6 @@ take_packet(PacketSocket *self, gsize size)
     const guint n_opened = self->n_opened;
     gsize offset = 0;
 
-    self->has_events = FALSE;
     while (offset < size && self->is_open && self->n_opened == n_opened) {
         const PacketHead *message = packet_read_from_service(self->packet, size, &offset);
 
@@ -250,8 +203,6 @@ take_packet(PacketSocket *self, gsize size)
             end(self);
             return;
         }
-        if (message->kind != PACKET_ANSWER)
-            self->has_events = TRUE;
         self->funcs->message(message, self->data);
     }
 }
@@ -313,34 +264,26 @@ packet_socket_read(PacketSocket *self)
     }
 }
 
+/* Reads one packet, after which the waiting thread or a callback may have its result. Callbacks see
+ * the current state nevertheless, since getters read what has arrived first. */
 static void
 on_ready(gpointer data, short revents)
 {
     PacketSocket *self = data;
-    guint n_packets = 0;
     gsize size;
 
-    if (revents & POLLOUT) {
+    if (revents & POLLOUT)
         packet_socket_send(self);
-        if (self->queue->len == 0)
-            self->funcs->drained(self->data);
-    }
-    if (!self->is_open || (revents & ~POLLOUT) == 0)
-        return;
-    /* During deliveries, all available events are read, so that callbacks see the current state: a
-     * lock that was granted and then stolen is not held. Otherwise one packet is enough: the
-     * waiting thread may have its result. */
-    while (read_packet(self, &size) && self->has_events && session_is_delivering(self->session) &&
-           ++n_packets < PACKETS_MAX)
-        ;
+    if (self->is_open && (revents & ~POLLOUT) != 0)
+        read_packet(self, &size);
 }
 
 PacketSocket *
 packet_socket_new(Session *session, const PacketSocketFuncs *funcs, gpointer data)
 {
-    PacketSocket *self = g_atomic_rc_box_new0(PacketSocket);
+    PacketSocket *self = g_new0(PacketSocket, 1);
 
-    self->session = session_ref(session);
+    self->session = session;
     self->funcs = funcs;
     self->data = data;
     self->descriptor.ready = on_ready;
@@ -353,5 +296,7 @@ void
 packet_socket_free(PacketSocket *self)
 {
     packet_socket_close(self);
-    packet_socket_unref(self);
+    g_byte_array_unref(self->queue);
+    g_free(self->packet);
+    g_free(self);
 }

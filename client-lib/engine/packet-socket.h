@@ -18,8 +18,6 @@ typedef struct PacketSocket PacketSocket;
 typedef struct {
     /* A message was received. This function may close the socket. */
     void (*message)(const PacketHead *message, gpointer data);
-    /* The queue is empty again after messages had to wait. */
-    void (*drained)(gpointer data);
     /* The service has closed the socket, and all its messages have been read; or it sent a
      * malformed packet. `was_read`: the service had read everything that was sent to it. */
     void (*ended)(gboolean was_read, gpointer data);
@@ -33,12 +31,10 @@ void packet_socket_free(PacketSocket *self);
 gboolean packet_socket_open(PacketSocket *self, int fd, guint32 packet_max);
 void packet_socket_close(PacketSocket *self);
 
-/* Messages are appended to the queue by packet_write_*() and then sent: immediately, or, while
- * deliveries are running, after those that are queued, or at the end of a batch, together with the
- * messages that are appended until then (packet_socket_send_soon()). */
+/* Messages are appended to the queue by packet_write_*() and then sent, as far as the kernel
+ * accepts them. */
 GByteArray *packet_socket_get_queue(PacketSocket *self);
 void packet_socket_send(PacketSocket *self);
-void packet_socket_send_soon(PacketSocket *self);
 
 /* Whether the queue is empty; and how many bytes have been appended and sent since the socket was
  * opened. */

@@ -3,8 +3,10 @@
 
 #include "client-lib/engine/process.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -82,6 +84,43 @@ static void __attribute__((constructor)) install_fork_handlers(void)
 {
     if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0)
         g_error("could not register fork handlers: out of memory");
+}
+
+/* ---- the eventfd of a thread */
+
+/* The child of a fork() creates a new one. */
+typedef struct {
+    int fd;
+    int n_forks;
+} WakeFd;
+
+static void
+wake_fd_free(gpointer data)
+{
+    WakeFd *self = data;
+
+    /* In the child of a fork() the number may refer to another file. */
+    if (self->n_forks == process_n_forks)
+        close(self->fd);
+    g_free(self);
+}
+
+static GPrivate this_wake_fd = G_PRIVATE_INIT(wake_fd_free);
+
+int
+process_get_wake_fd(void)
+{
+    WakeFd *self = g_private_get(&this_wake_fd);
+
+    if (self == NULL || self->n_forks != process_n_forks) {
+        self = g_new(WakeFd, 1);
+        self->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (self->fd < 0)
+            g_error("could not create an event descriptor: %s", g_strerror(errno));
+        self->n_forks = process_n_forks;
+        g_private_replace(&this_wake_fd, self);
+    }
+    return self->fd;
 }
 
 /* ---- guarded descriptors */

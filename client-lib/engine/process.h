@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Detection and handling of fork(), and the library's static mutexes.
+/* Detection and handling of fork(), with what needs it: the library's static mutexes, its sockets,
+ * and the eventfd of a thread.
  *
  * In the child of a fork(), guarded descriptors are replaced by /dev/null. If the child kept the
  * connection to the bus open, the unique name and its locks would outlive the process that owns
@@ -26,6 +27,9 @@ typedef enum {
 
 void process_lock(ProcessMutex mutex);
 void process_unlock(ProcessMutex mutex);
+
+/* Returns the eventfd by which the calling thread is woken when it polls, one for all its calls. */
+int process_get_wake_fd(void);
 
 /* Opens a socket that does not block, and that is guarded before a fork() can happen. Returns -1
  * and sets `errno` on failure. */

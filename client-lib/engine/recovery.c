@@ -289,14 +289,6 @@ on_message(const PacketHead *message, gpointer data)
 }
 
 static void
-on_drained(gpointer data)
-{
-    Recovery *self = data;
-
-    self->funcs->drained(self->data);
-}
-
-static void
 finish(Recovery *self)
 {
     g_autoptr(GError) error = error_new_unavailable(
@@ -380,7 +372,7 @@ recovery_read(Recovery *self)
 Recovery *
 recovery_new(Session *session, Bus *bus, const RecoveryFuncs *funcs, gpointer data)
 {
-    static const PacketSocketFuncs socket_funcs = {on_message, on_drained, on_ended};
+    static const PacketSocketFuncs socket_funcs = {on_message, on_ended};
     Recovery *self = g_new0(Recovery, 1);
 
     self->session = session;

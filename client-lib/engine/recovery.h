@@ -32,8 +32,6 @@ typedef struct {
     void (*opened)(const PacketLiveEntry *live, guint n_live, gpointer data);
     /* A message from the service other than LIVE and CLOSED. */
     void (*message)(const PacketHead *message, gpointer data);
-    /* All queued messages have been sent. */
-    void (*drained)(gpointer data);
     /* The socket has ended. `was_read`: the service shut down and had read everything. */
     void (*ended)(gboolean was_read, gpointer data);
     /* No socket could be opened; this is retried. `is_temporary`: the service was running, and is

@@ -18,21 +18,22 @@
 
 typedef struct Request Request;
 
+typedef enum {
+    REQUEST_LOST = 1,       /* request_get_error() returns why */
+    REQUEST_WANTED = 2,     /* what request_is_wanted() returns has changed */
+    REQUEST_DOWNGRADED = 4, /* the lock is shared now */
+} RequestChanges;
+
 /* The interface to the application's lock object. */
 typedef struct {
     /* Creates the lock object, a GObject, which takes a reference to the request. Called with the
      * session lock held. */
     gpointer (*lock_new)(Request *take_request);
-    /* The lock was lost. Called without the session lock, in the agent's main context. */
-    void (*lock_lost)(gpointer lock, const GError *error);
-    /* Whether lock_wanted() is to be called; if not, nothing is queued for the context, which may
-     * never run. Called with the session lock held. */
+    /* Called without the session lock, in the agent's main context. */
+    void (*lock_changed)(gpointer lock, RequestChanges changes);
+    /* Whether it is to be called for REQUEST_WANTED; if not, nothing is queued for the context,
+     * which may never run. Called with the session lock held. */
     gboolean (*lock_listens)(gpointer lock);
-    /* What request_is_wanted() returns has changed. Called without the session lock, in the agent's
-     * main context. */
-    void (*lock_wanted)(gpointer lock);
-    /* The lock is shared now. Called without the session lock, in the agent's main context. */
-    void (*lock_downgraded)(gpointer lock);
     /* The service has queued the request, which has the option `key` there. May be called again,
      * after a restart of the service. Called with the session lock held; NULL: not called. */
     void (*waits)(AsyncResult *result, guint64 key);
@@ -80,8 +81,8 @@ const GError *request_get_error(const Request *self);
  * held. */
 gboolean request_drop(Request *self);
 
-/* Like request_drop(), for the finalization of the lock object: lock_lost() is not called any more.
- */
+/* Like request_drop(), for the finalization of the lock object: lock_changed() is not called any
+ * more. */
 void request_forget_lock(Request *self);
 
 /* Releases the lock. The result is a pointer other than NULL, or an error if the lock had been

@@ -3,10 +3,8 @@
 
 #include "client-lib/engine/session.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "client-lib/engine/process.h"
 
@@ -17,13 +15,12 @@
  * fair share of it. */
 #define INPUT_ROUNDS_MAX 16
 
-typedef struct Delivery Delivery;
-struct Delivery {
-    Delivery *next;
+typedef struct {
+    GList link;
     void (*run)(gpointer data);
     gpointer data;
     GDestroyNotify data_free;
-};
+} Delivery;
 
 struct Session {
     gatomicrefcount n_refs;
@@ -32,7 +29,7 @@ struct Session {
     GMainContext *context;
 
     guint n_users;
-    void (*unused)(gpointer data);
+    const SessionFuncs *funcs;
     gpointer data;
 
     GSource *source; /* NULL: closed */
@@ -43,12 +40,10 @@ struct Session {
     gint64 next_timer_us; /* not later than the earliest timer; G_MAXINT64: none */
     GQueue waiters;       /* of SessionWaiter */
 
-    Delivery *deliveries; /* for `context` */
-    Delivery **deliveries_end;
-    int is_ready; /* atomic: the source has to be dispatched even without events */
+    GQueue deliveries;       /* of Delivery, for `context` */
+    gboolean wants_progress; /* after these */
+    int is_ready;            /* atomic: the source has to be dispatched even without events */
     GThread *delivering;
-    GThread *batching;
-    guint n_batches; /* of that thread, each within the one before */
 };
 
 typedef struct {
@@ -70,7 +65,7 @@ session_unref(Session *self)
 {
     if (!g_atomic_ref_count_dec(&self->n_refs))
         return;
-    g_assert(self->source == NULL && self->deliveries == NULL);
+    g_assert(self->source == NULL && g_queue_is_empty(&self->deliveries));
     g_rec_mutex_clear(&self->mutex);
     g_free(self);
 }
@@ -98,7 +93,7 @@ session_remove_user(Session *self)
 {
     g_assert(self->n_users > 0);
     if (--self->n_users == 0 && self->source != NULL && session_is_of_this_process(self))
-        self->unused(self->data);
+        self->funcs->unused(self->data);
 }
 
 /* Unlike session_enter(), this adds no user: for callers that have a reference anyway. */
@@ -133,15 +128,6 @@ session_leave(Session *self)
 
 /* ---- deliveries */
 
-static gboolean
-on_idle(gpointer data)
-{
-    Delivery *delivery = data;
-
-    delivery->run(delivery->data);
-    return G_SOURCE_REMOVE;
-}
-
 static void
 delivery_free(gpointer data)
 {
@@ -149,6 +135,15 @@ delivery_free(gpointer data)
 
     delivery->data_free(delivery->data);
     g_free(delivery);
+}
+
+static gboolean
+on_idle(gpointer data)
+{
+    Delivery *delivery = data;
+
+    delivery->run(delivery->data);
+    return G_SOURCE_REMOVE;
 }
 
 static void
@@ -166,7 +161,7 @@ deliver_by_idle_source(GMainContext *context, Delivery *delivery)
 static void
 update_ready(Session *self)
 {
-    g_atomic_int_set(&self->is_ready, self->deliveries != NULL);
+    g_atomic_int_set(&self->is_ready, self->wants_progress || !g_queue_is_empty(&self->deliveries));
 }
 
 void
@@ -178,13 +173,12 @@ session_deliver(Session *self,
 {
     Delivery *delivery = g_new(Delivery, 1);
 
-    *delivery = (Delivery){NULL, run, data, data_free};
+    *delivery = (Delivery){{.data = delivery}, run, data, data_free};
     if (context != self->context || self->source == NULL) {
         deliver_by_idle_source(context, delivery);
         return;
     }
-    *self->deliveries_end = delivery;
-    self->deliveries_end = &delivery->next;
+    g_queue_push_tail_link(&self->deliveries, &delivery->link);
     if (!g_atomic_int_get(&self->is_ready)) {
         update_ready(self);
         if (!session_is_delivering(self))
@@ -195,14 +189,10 @@ session_deliver(Session *self,
 static Delivery *
 take_delivery(Session *self)
 {
-    Delivery *delivery = self->deliveries;
+    const GList *link = g_queue_pop_head_link(&self->deliveries);
 
-    if (delivery != NULL)
-        self->deliveries = delivery->next;
-    if (self->deliveries == NULL)
-        self->deliveries_end = &self->deliveries;
     update_ready(self);
-    return delivery;
+    return link != NULL ? link->data : NULL;
 }
 
 gboolean
@@ -211,75 +201,27 @@ session_is_delivering(const Session *self)
     return self->delivering == g_thread_self();
 }
 
-void
-session_begin_batch(Session *self)
+static void
+progress(Session *self)
 {
-    if (self->batching == NULL)
-        self->batching = g_thread_self();
-    if (session_is_in_batch(self))
-        self->n_batches++;
+    if (self->source != NULL && session_is_of_this_process(self))
+        self->funcs->progress(self->data);
 }
 
 void
-session_end_batch(Session *self)
+session_progress_later(Session *self)
 {
-    if (session_is_in_batch(self) && --self->n_batches == 0)
-        self->batching = NULL;
-}
-
-gboolean
-session_is_in_batch(const Session *self)
-{
-    return self->batching == g_thread_self();
+    self->wants_progress = TRUE;
+    update_ready(self);
 }
 
 /* ---- waiters */
 
-/* Each thread has one eventfd for all its calls; the child of a fork() creates a new one. */
-typedef struct {
-    int fd;
-    int n_forks;
-} WakeFd;
-
-static void
-wake_fd_free(gpointer data)
-{
-    WakeFd *self = data;
-
-    /* In the child of a fork() the number may refer to another file. */
-    if (self->n_forks == process_n_forks)
-        close(self->fd);
-    g_free(self);
-}
-
-static GPrivate this_wake_fd = G_PRIVATE_INIT(wake_fd_free);
-
-static int
-get_wake_fd(void)
-{
-    WakeFd *self = g_private_get(&this_wake_fd);
-
-    if (self == NULL || self->n_forks != process_n_forks) {
-        self = g_new(WakeFd, 1);
-        self->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        if (self->fd < 0)
-            g_error("could not create an event descriptor: %s", g_strerror(errno));
-        self->n_forks = process_n_forks;
-        g_private_replace(&this_wake_fd, self);
-    }
-    return self->fd;
-}
-
 static void
 wake(SessionWaiter *waiter)
 {
-    const guint64 one = 1;
-
-    if (waiter->thread == g_thread_self() || waiter->thread == NULL)
-        return;
-    /* This fails only if the counter is full, and then the waiter is woken anyway. */
-    if (write(waiter->wake_fd, &one, sizeof one) < 0)
-        g_debug("could not wake a thread: %s", g_strerror(errno));
+    if (waiter->thread != g_thread_self() && waiter->thread != NULL)
+        eventfd_write(waiter->wake_fd, 1); /* it fails only if the counter is full already */
 }
 
 void
@@ -385,13 +327,14 @@ poll_init(Poll *poll, const Session *self, int wake_fd)
     poll->n_descriptor_changes = self->n_descriptor_changes;
 }
 
+/* A descriptor's function may remove or add descriptors. */
 static void
 poll_handle(const Poll *poll, Session *self)
 {
-    guint64 count;
+    eventfd_t count;
 
-    if (poll->fds[0].revents != 0 && read(poll->fds[0].fd, &count, sizeof count) < 0)
-        g_debug("could not read an event descriptor: %s", g_strerror(errno));
+    if (poll->fds[0].revents != 0)
+        eventfd_read(poll->fds[0].fd, &count);
     for (guint i = 1; i < poll->n_fds && poll->n_descriptor_changes == self->n_descriptor_changes;
          i++) {
         SessionDescriptor *descriptor = self->descriptors[i - 1];
@@ -399,6 +342,7 @@ poll_handle(const Poll *poll, Session *self)
         if (poll->fds[i].revents != 0)
             descriptor->ready(descriptor->data, poll->fds[i].revents);
     }
+    progress(self);
 }
 
 /* Handles what can be read now, so that no timer expires before it: the thread may have been
@@ -446,6 +390,7 @@ run_timers(Session *self)
         session_stop_timer(self, timer);
         timer->expired(timer->data);
     }
+    progress(self);
     if (self->source == NULL)
         return TRUE;
     for (GList *link = self->timers.head; link != NULL; link = link->next)
@@ -479,20 +424,16 @@ source_check(GSource *source)
     return g_atomic_int_get(&((SessionSource *)source)->session->is_ready);
 }
 
-/* A descriptor's function may remove or add descriptors. */
 static void
 handle_watches(Session *self)
 {
-    const guint n_descriptor_changes = self->n_descriptor_changes;
+    Poll polled;
 
-    for (guint i = 0; i < self->n_descriptors && n_descriptor_changes == self->n_descriptor_changes;
-         i++) {
-        SessionDescriptor *descriptor = self->descriptors[i];
-        const GIOCondition revents = g_source_query_unix_fd(self->source, descriptor->tag);
-
-        if (revents != 0)
-            descriptor->ready(descriptor->data, (short)revents);
-    }
+    poll_init(&polled, self, -1);
+    for (guint i = 0; i < self->n_descriptors; i++)
+        polled.fds[1 + i].revents =
+            (short)g_source_query_unix_fd(self->source, self->descriptors[i]->tag);
+    poll_handle(&polled, self);
 }
 
 /* Each delivery is removed from the queue just before it runs, since it may run a nested main
@@ -500,42 +441,39 @@ handle_watches(Session *self)
 static void
 run_deliveries(Session *self)
 {
-    GThread *outer;
     Delivery *delivery;
 
-    lock(self);
-    outer = self->delivering;
-    self->delivering = g_thread_self();
     while ((delivery = take_delivery(self)) != NULL) {
         unlock(self);
         delivery->run(delivery->data);
         delivery_free(delivery);
         lock(self);
     }
-    self->delivering = outer;
-    unlock(self);
+    if (!self->wants_progress)
+        return;
+    self->wants_progress = FALSE;
+    update_ready(self);
+    progress(self);
 }
 
 static gboolean
 source_dispatch(GSource *source, GSourceFunc callback, gpointer data)
 {
     Session *self = ((SessionSource *)source)->session;
+    GThread *outer;
 
     if (!session_is_of_this_process(self))
         return G_SOURCE_REMOVE;
-    session_ref(self);
-    lock(self);
+    session_enter(self);
+    outer = self->delivering;
+    self->delivering = g_thread_self(); /* results of these events are delivered below */
     if (self->source != NULL) {
-        GThread *outer = self->delivering;
-
-        self->delivering = g_thread_self(); /* results of these events are delivered below */
         handle_watches(self);
         run_timers(self);
-        self->delivering = outer;
     }
-    unlock(self);
     run_deliveries(self);
-    session_unref(self);
+    self->delivering = outer;
+    session_leave(self);
     return G_SOURCE_CONTINUE;
 }
 
@@ -553,7 +491,7 @@ static GSourceFuncs source_funcs = {
 };
 
 Session *
-session_new(void (*unused)(gpointer data), gpointer data)
+session_new(const SessionFuncs *funcs, gpointer data)
 {
     Session *self = g_new0(Session, 1);
 
@@ -562,10 +500,9 @@ session_new(void (*unused)(gpointer data), gpointer data)
     self->n_forks = process_n_forks;
     self->context = g_main_context_ref_thread_default();
     self->n_users = 1;
-    self->unused = unused;
+    self->funcs = funcs;
     self->data = data;
     self->next_timer_us = G_MAXINT64;
-    self->deliveries_end = &self->deliveries;
 
     self->source = g_source_new(&source_funcs, sizeof(SessionSource));
     ((SessionSource *)self->source)->session = session_ref(self);
@@ -611,7 +548,7 @@ static void
 begin_wait(Session *self, SessionWaiter *waiter)
 {
     waiter->thread = g_thread_self();
-    waiter->wake_fd = get_wake_fd();
+    waiter->wake_fd = process_get_wake_fd();
     waiter->link.data = waiter;
     g_queue_push_tail_link(&self->waiters, &waiter->link);
 }

@@ -27,9 +27,16 @@
 
 typedef struct Session Session;
 
-/* `unused` is called with the lock held when there are no users any more; it has to call
- * session_close(). The caller owns one reference and counts as the first user. */
-Session *session_new(void (*unused)(gpointer data), gpointer data);
+typedef struct {
+    /* There are no users any more. It has to call session_close(). */
+    void (*unused)(gpointer data);
+    /* Events have been handled, or what session_progress_later() was called for. */
+    void (*progress)(gpointer data);
+} SessionFuncs;
+
+/* The functions are called with the lock held. The caller owns one reference and counts as the
+ * first user. */
+Session *session_new(const SessionFuncs *funcs, gpointer data);
 Session *session_ref(Session *self);
 void session_unref(Session *self);
 
@@ -90,11 +97,9 @@ void session_deliver(Session *self,
 /* TRUE while the calling thread runs a batch of deliveries of the agent's context. */
 gboolean session_is_delivering(const Session *self);
 
-/* Between these, operations of this thread that don't wait are not sent: what ends the batch sends
- * them, all together. It is no batch while another thread is in one. */
-void session_begin_batch(Session *self);
-void session_end_batch(Session *self);
-gboolean session_is_in_batch(const Session *self);
+/* To be called while session_is_delivering(): funcs.progress is called when all deliveries that are
+ * queued have run, and no later than in a main loop that one of them runs. */
+void session_progress_later(Session *self);
 
 /* ---- waiting without a main context */
 
