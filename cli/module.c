@@ -22,7 +22,7 @@ load(void)
     char *end = length > 0 ? memrchr(path, '/', (size_t)length) : NULL;
 
     if (end != NULL) {
-        strcpy(end + 1, FILE_NAME);
+        memcpy(end + 1, FILE_NAME, sizeof FILE_NAME);
         if (access(path, R_OK) == 0)
             return dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     }

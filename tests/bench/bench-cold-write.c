@@ -62,7 +62,7 @@ serve(int wake_fd, guint n_bytes, guint count)
         if (i >= WARM_UP)
             spent_us[i % 2] += now_us() - begun_us;
     }
-    bench_print("write", (spent_us[1] - spent_us[0]) / (count / 2));
+    bench_print("write", (spent_us[1] - spent_us[0]) * 2 / count);
     exit(EXIT_SUCCESS);
 }
 
