@@ -5,12 +5,12 @@
  * sandboxed application or, for root, of another user, one by one. Steal requests the lock with the
  * option `steal` and releases it immediately, so the next pending request is granted. */
 
+#include <glib/gi18n.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/language.h"
 #include "cli/lock-output.h"
 #include "cli/status.h"
 #include "cli/target.h"

@@ -6,12 +6,12 @@
  * `_total` if they only rise. */
 
 #include <gio/gio.h>
+#include <glib/gi18n.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/commands.h"
 #include "cli/json.h"
-#include "cli/language.h"
 #include "cli/target.h"
 #include "cli/text.h"
 #include "common/bus-names.h"

@@ -6,13 +6,13 @@
 
 #include <errno.h>
 #include <glib-unix.h>
+#include <glib/gi18n.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/holder.h"
-#include "cli/language.h"
 #include "cli/signals.h"
 #include "cli/status.h"
 

@@ -5,9 +5,9 @@
 
 #include "cli/commands.h"
 
+#include <glib/gi18n.h>
 #include <unistd.h>
 
-#include "cli/language.h"
 #include "cli/lock-output.h"
 #include "cli/target.h"
 #include "client-lib/evidence/evidence.h"

@@ -3,10 +3,10 @@
 
 #include "cli/lock-output.h"
 
+#include <glib/gi18n.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/language.h"
 #include "client-lib/evidence/evidence.h"
 #include "common/bus-names.h"
 

@@ -3,9 +3,9 @@
 
 #include "cli/table.h"
 
+#include <glib/gi18n.h>
 #include <stdio.h>
 
-#include "cli/language.h"
 #include "cli/text.h"
 
 /* Wider cells don't widen their column, so that one long name doesn't move all other rows. */

@@ -8,11 +8,11 @@
  * up. */
 
 #include <glib-unix.h>
+#include <glib/gi18n.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/language.h"
 #include "cli/lock-output.h"
 #include "cli/screen.h"
 #include "cli/target.h"

@@ -60,6 +60,12 @@ connection_get_cells(Connection *self)
     return recovery_get_cells(lock_table_get_recovery(self->table));
 }
 
+void
+connection_refuse_cells(Connection *self)
+{
+    recovery_refuse_cells(lock_table_get_recovery(self->table));
+}
+
 const char *
 connection_get_client_id(const Connection *self)
 {

@@ -35,6 +35,9 @@ GMainContext *connection_get_context(const Connection *self);
 /* With the session lock held. */
 Cells *connection_get_cells(Connection *self);
 
+/* For a process without handles, before it connects. */
+void connection_refuse_cells(Connection *self);
+
 /* NULL until the bus is connected. */
 const char *connection_get_client_id(const Connection *self);
 /* Handles what has arrived first. */

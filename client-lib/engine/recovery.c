@@ -38,7 +38,8 @@ struct Recovery {
 
     State state;
     BusCall *call;
-    gboolean is_prepared; /* OpenSocket doesn't start the service */
+    gboolean is_prepared;   /* OpenSocket doesn't start the service */
+    gboolean refuses_cells; /* OpenSocket asks for the version before those */
     PacketSocket *socket;
     GArray *live; /* of PacketLiveEntry */
     Cells *cells;
@@ -205,8 +206,9 @@ open_socket(Recovery *self, gboolean is_prepared)
     self->is_prepared = message.no_auto_start = is_prepared;
     self->tried_us = g_get_monotonic_time();
     g_variant_builder_init(&options, G_VARIANT_TYPE_VARDICT);
-    g_variant_builder_add(&options, "{sv}", BUS_OPTION_VERSION,
-                          g_variant_new_uint32(PACKET_VERSION));
+    g_variant_builder_add(
+        &options, "{sv}", BUS_OPTION_VERSION,
+        g_variant_new_uint32(self->refuses_cells ? PACKET_VERSION_MIN : PACKET_VERSION));
     message.body = g_variant_new("(a{sv})", &options);
     self->call = bus_call(self->bus, &message, ANSWER_TIMEOUT_US, on_opened, self);
 }
@@ -346,6 +348,12 @@ Cells *
 recovery_get_cells(Recovery *self)
 {
     return self->cells;
+}
+
+void
+recovery_refuse_cells(Recovery *self)
+{
+    self->refuses_cells = TRUE;
 }
 
 void
