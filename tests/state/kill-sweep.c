@@ -17,13 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/state/kill-at-call.h"
 #include "tests/state/state-world.h"
 
 #define BUS     0xb5
@@ -228,87 +228,28 @@ check_killed(Sweep *sweep, const char *what, guint64 where)
 
 /* ---- killing */
 
-/* Returns the child, stopped before it starts. -1: tracing is not permitted. */
-static pid_t
-start(Sweep *sweep, guint restart_after)
-{
-    pid_t pid;
-    int status;
-
-    begin_again(sweep);
-    fflush(stdout);
-    pid = fork();
-    g_assert_cmpint(pid, >=, 0);
-    if (pid == 0) {
-        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
-            _exit(EXIT_FAILURE);
-        raise(SIGSTOP);
-        run_child(sweep, restart_after);
-    }
-    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
-    if (!WIFSTOPPED(status) ||
-        ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD) < 0)
-        return -1;
-    return pid;
-}
-
-/* Whether the call that the process is stopped at can change a file. `*number` is that of the call
- * since its entry. */
-static gboolean
-is_of_interest(pid_t pid, guint64 *number)
-{
-    struct __ptrace_syscall_info info;
-
-    g_assert_cmpint(ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof info, &info), >, 0);
-    if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
-        *number = info.entry.nr;
-    for (guint i = 0; i < G_N_ELEMENTS(harmless); i++)
-        if (*number == harmless[i])
-            return FALSE;
-    return TRUE;
-}
-
-/* Continues until the next stop at a system call. Returns FALSE if the process has exited
- * successfully. */
-static gboolean
-continue_to_call(pid_t pid)
-{
-    int status;
-
-    g_assert_cmpint(ptrace(PTRACE_SYSCALL, pid, NULL, NULL), ==, 0);
-    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
-    if (WIFEXITED(status)) {
-        g_assert_cmpint(WEXITSTATUS(status), ==, EXIT_SUCCESS);
-        return FALSE;
-    }
-    g_assert_true(WIFSTOPPED(status));
-    return TRUE;
-}
+typedef struct {
+    Sweep *sweep;
+    guint restart_after;
+} Child;
 
 static void
-kill_it(pid_t pid)
+run_traced(gpointer data)
 {
-    int status;
+    const Child *child = data;
 
-    kill(pid, SIGKILL);
-    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
-    g_assert_true(WIFSIGNALED(status));
+    run_child(child->sweep, child->restart_after);
 }
 
-/* Kills at the `n`th stop of interest. Returns FALSE if there were fewer. */
-static gboolean
-kill_at_call(Sweep *sweep, guint n, guint restart_after)
+/* Kills at the `n`th stop. */
+static KillResult
+kill_child(Sweep *sweep, guint n, guint restart_after)
 {
-    pid_t pid = start(sweep, restart_after);
-    guint64 number = 0;
+    Child child = {sweep, restart_after};
+    const KillTarget target = {harmless, G_N_ELEMENTS(harmless), 0, run_traced, &child};
 
-    for (guint i = 0; i < n;) {
-        if (!continue_to_call(pid))
-            return FALSE;
-        i += (guint)is_of_interest(pid, &number);
-    }
-    kill_it(pid);
-    return TRUE;
+    begin_again(sweep);
+    return kill_at_call(&target, n);
 }
 
 static void
@@ -326,7 +267,7 @@ sweep_calls(Sweep *sweep, guint restart_after, const char *what)
 {
     guint n = 1;
 
-    for (; kill_at_call(sweep, n, restart_after); n++)
+    for (; kill_child(sweep, n, restart_after) == KILL_DONE; n++)
         check_killed(sweep, what, n);
     g_assert_cmpuint(n, >, 20);
     report(sweep, what);
@@ -396,19 +337,16 @@ main(int argc, char **argv)
                         : 2;
     Sweep sweep = {.seed = seed != NULL ? (guint32)g_ascii_strtoull(seed, NULL, 10)
                                         : g_random_int() & 0xffffff};
-    pid_t pid;
 
     printf("# WEBLOCKS_TEST_SEED=%u\n", sweep.seed);
     sweep.rand = g_rand_new_with_seed(sweep.seed);
     sweep.progress =
         mmap(NULL, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     g_assert_true(sweep.progress != MAP_FAILED);
-    pid = start(&sweep, N_TURNS);
-    if (pid < 0) {
+    if (kill_child(&sweep, 0, N_TURNS) == KILL_NOT_PERMITTED) {
         printf("1..0 # SKIP no process may be traced here\n");
         return EXIT_SUCCESS;
     }
-    kill_it(pid);
     rehearse(&sweep);
     sweep_calls(&sweep, N_TURNS, "system calls of commits");
     sweep_calls(&sweep, 3, "system calls of a beginning, and of the next");
