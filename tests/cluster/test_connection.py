@@ -283,25 +283,6 @@ class Services(ClusterCase):
         self.assertEqual(client.resync(), [])
         client.wait_released(held, 'lost')
 
-    def test_tokens_grow(self):
-        gateway, client, held, _ = self.hold()
-        token = client.signals('Granted')[0].args[4]
-        client.release(held, BUCKET)
-        self.restart()
-        self.assertEqual(gateway.greet(), [])
-        again, none = client.request('x', BUCKET)
-        self.assertEqual(none, 0)
-        gateway.permit(gateway.take_demand('x'))
-        self.assertGreater(client.wait_granted(again).args[4], token)
-
-    def test_permit_that_is_not_needed(self):
-        """The next service connects, so that the gateway deletes its claim; other hosts don't have to
-        wait until the lease is over."""
-        gateway, client, held, _ = self.hold()
-        client.release(held, BUCKET)
-        self.restart()
-        self.assertEqual(gateway.greet(), [])
-
     def test_no_longer_configured(self):
         _, client, held, _ = self.hold()
         waiting = client.request('x', BUCKET)[0]

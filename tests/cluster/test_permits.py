@@ -4,7 +4,6 @@
 """weblocksd and its gateway to a cluster: permits and the lease. Shared permits and the end of turns are in
 ../unit/test-random, in test-claims and, with real gateways, in test_hosts.py."""
 
-import os
 import time
 
 import clusterpackets as packets
@@ -16,16 +15,6 @@ BITS = packets.BLOCK_BITS
 
 
 class Permits(ClusterCase):
-    def test_demand(self):
-        gateway, client, id_, demand = self.start_all()
-        self.assertEqual((demand.bucket, demand.name, demand.uid, demand.want, demand.held,
-                          demand.number, demand.block, demand.n_waiting),
-                         ('farm', 'x', os.getuid(), packets.EXCLUSIVE, packets.NONE, 1, 0, 1))
-        gateway.sync()
-        self.assertEqual(client.signals(), [])
-        block = gateway.permit(demand)
-        self.assertEqual(client.wait_granted(id_).args[4], block << BITS)
-
     def test_under_a_permit(self):
         """Requests and releases send no packets; tokens are those of the block."""
         gateway, client, id_, demand = self.hold()
