@@ -13,6 +13,7 @@ import sys
 import traceback
 
 from buses import Bus, die_with_parent, end, spawn
+from figures import CORES
 
 PATIENCE = 120
 BATCH = 10
@@ -33,6 +34,7 @@ class Settings:
         self.peers = peers
         self.repetitions = 1 if quick else 7
         self.few_repetitions = 1 if quick else 5
+        self.cores = ['one'] if quick else list(CORES)
         self.skipped = []
         self.failed = []
         self.kinds = ['dbus-daemon']

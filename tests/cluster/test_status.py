@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The property Cluster of weblocksd, whose value the gateway is asked for: the test is the gateway."""
+"""The property Cluster of weblocksd, whose value the gateway is asked for: the test is the gateway. Clients and
+services that end while a call waits are in test_access.py, unknown answers are in test_connection.py."""
 
 import time
 
 import clusterpackets as packets
 from calls import ADMIN, PROPERTIES, ROOT
-from clustercase import BUCKET, Call, ClusterCase
+from clustercase import Call, ClusterCase
 from harness import GLib, wait_for
 
 # Of weblocksd for an answer of the gateway, in seconds.
@@ -89,36 +90,3 @@ class Status(ClusterCase):
         self.gateway.close()
         self.assertEqual(call.result()[0]['state'], 'off')
         self.assertEqual(self.ask().result()[0]['state'], 'off')
-
-    def test_unknown_answers(self):
-        call = self.ask()
-        self.gateway.greet()
-        asked = self.gateway.take(packets.Ask)
-        self.gateway.send(packets.status(asked.serial + 1, hosts=['alpha']))
-        self.gateway.send(packets.rows(asked.serial))
-        self.gateway.send(packets.broken(asked.serial, 1, False))
-        self.gateway.sync()
-        self.assertEqual(call.replies, [])
-        self.answer(asked, hosts=['beta'])
-        self.assertEqual(call.result()[0]['hosts'], ['beta'])
-
-    def test_client_ends(self):
-        other = self.client()
-        self.caller, mine = other, self.caller
-        self.ask()
-        self.gateway.greet()
-        asked = self.gateway.take(packets.Ask)
-        other.close()
-        self.caller = mine
-        call = self.ask()
-        mine.ping()
-        self.answer(asked, hosts=['alpha'])
-        self.assertEqual(call.result()[0]['hosts'], ['alpha'])
-        self.assertEqual(mine.request('x', BUCKET)[1], 0)
-
-    def test_end_of_the_service(self):
-        call = self.ask()
-        self.gateway.greet()
-        self.gateway.take(packets.Ask)
-        self.current.process.terminate()
-        self.assertIn(call.result()[0]['state'], ('off', 'active'))

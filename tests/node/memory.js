@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// Memory after many pairs of request and release is what it was before: 10,000, or 200,000 at full size.
+// Memory after many pairs of request and release is what it was before: 5,000, or 200,000 at full size.
 
 import {readFileSync} from 'node:fs';
 import process from 'node:process';
@@ -11,7 +11,7 @@ import {PATIENCE, assert, run, test} from '../gjs/testing.js';
 
 const isFullSize = (process.env.WEBLOCKS_FULL_SIZE ?? '0') !== '0';
 const ROUNDS = 9;
-const PAIRS = isFullSize ? 22500 : 1125;
+const PAIRS = isFullSize ? 22500 : 560;
 
 // What may be more after the last rounds than after those before: objects of JavaScript, what malloc() has in
 // its first arena, and all memory of the process. The last also varies with the garbage collector.

@@ -3,7 +3,7 @@
 
 """The latency of a client beside others that request as many locks as they can."""
 
-from figures import CORES, Table
+from figures import Table
 from stage import Scene, Way, cores, measure_in_turns, run
 
 IN_FLIGHT = 64
@@ -102,7 +102,7 @@ def declare(settings):
 
 
 def measure(settings, table):
-    for which in CORES:
+    for which in settings.cores:
         with cores(which), Scene(settings, settings.best_kind) as scene:
             ways = [calm_way(settings, scene, count) for count in neighbours(settings)]
             ways.append(flood_way(settings, scene))

@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from buses import die_with_parent
-from figures import CORES, Table
+from figures import Table
 from measures import python
 from stage import PATIENCE, Scene, Way, cores, measure_in_turns, steady_of
 
@@ -118,7 +118,7 @@ def c_ways(settings, scene, path):
 
 
 def measure(settings, table):
-    for which in CORES:
+    for which in settings.cores:
         with cores(which), contextlib.ExitStack() as stack:
             scene = stack.enter_context(Scene(settings, settings.best_kind))
             path = os.path.join(stack.enter_context(tempfile.TemporaryDirectory(dir='/dev/shm')), 'file')

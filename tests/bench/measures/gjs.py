@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 from buses import die_with_parent
-from figures import CORES, Table
+from figures import Table
 from stage import PATIENCE, Scene, Way, cores, measure_in_turns, parse, steady_of
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
@@ -41,7 +41,7 @@ def measure(settings, table):
         settings.skip('GJS: it is not installed, or the introspection data was not built')
         return
     count = settings.count(1500, 200)
-    for which in CORES:
+    for which in settings.cores:
         with cores(which), Scene(settings, settings.best_kind) as scene:
             ways = [steady_of(LIBRARY, settings, 'pair', scene.address, 'async', count),
                     Way(REQUEST, lambda scene=scene: {REQUEST: run(settings, scene, count)})]

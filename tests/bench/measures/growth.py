@@ -5,7 +5,7 @@
 
 import contextlib
 
-from figures import CORES, Table
+from figures import Table
 from peers import available
 from stage import Bulk, Scene, Way, cores, measure_in_turns
 
@@ -109,7 +109,7 @@ def measure_queries(settings, table, which):
 
 
 def measure(settings, table):
-    for which in CORES:
+    for which in settings.cores:
         with cores(which):
             with contextlib.ExitStack() as stack:
                 ways = list(bulk_ways(settings, stack))

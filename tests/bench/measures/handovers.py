@@ -5,7 +5,7 @@
 
 import contextlib
 
-from figures import CORES, Table
+from figures import Table
 from stage import Scene, cores, measure_in_turns, steady_of
 
 WAKE_UP = 'socketpair, wake-up'
@@ -47,7 +47,7 @@ def declare(settings):
 
 def measure(settings, table):
     count = settings.count(300, 30)
-    for which in CORES:
+    for which in settings.cores:
         with cores(which), contextlib.ExitStack() as stack:
             ways = [steady_of(WAKE_UP, settings, 'socketpair', 'wake-up', count)]
             for kind in settings.kinds:

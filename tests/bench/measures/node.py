@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 
 from buses import die_with_parent
-from figures import CORES, Table
+from figures import Table
 from stage import PATIENCE, Scene, Way, cores, measure_in_turns, parse, steady_of
 
 LIBRARY = 'C library, asynchronous calls'
@@ -68,7 +68,7 @@ def is_missing(settings):
 def measure(settings, table):
     if is_missing(settings):
         return
-    for which in CORES:
+    for which in settings.cores:
         with cores(which), contextlib.ExitStack() as stack:
             scene = stack.enter_context(Scene(settings, settings.best_kind))
             directory = stack.enter_context(tempfile.TemporaryDirectory(dir='/dev/shm'))

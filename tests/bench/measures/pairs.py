@@ -5,7 +5,7 @@
 
 import contextlib
 
-from figures import CORES, Table
+from figures import Table
 from peers import available
 from stage import Scene, Way, cores, measure_in_turns, steady_of
 
@@ -77,7 +77,7 @@ def chromium_ways(settings, chromium):
 
 
 def measure(settings, table):
-    for which in CORES:
+    for which in settings.cores:
         with cores(which), contextlib.ExitStack() as stack:
             ways = []
             for kind in settings.kinds:

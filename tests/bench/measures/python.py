@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 
 from buses import die_with_parent
-from figures import CORES, Table
+from figures import Table
 from stage import PATIENCE, Scene, Way, cores, measure_in_turns, parse, steady_of
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
@@ -58,7 +58,7 @@ def measure(settings, table):
     if not (settings.build / 'client-lib/WebLocks-1.typelib').exists():
         settings.skip('Python: the introspection data was not built')
         return
-    for which in CORES:
+    for which in settings.cores:
         with cores(which), contextlib.ExitStack() as stack:
             scene = stack.enter_context(Scene(settings, settings.best_kind))
             directory = stack.enter_context(tempfile.TemporaryDirectory(dir='/dev/shm'))

@@ -5,7 +5,7 @@
 
 import contextlib
 
-from figures import CORES, Table
+from figures import Table
 from measures.bounds import time_of_process
 from stage import Scene, Way, cores, measure_in_turns, steady_of
 
@@ -48,7 +48,7 @@ def first_way(settings, scene):
 
 
 def measure(settings, table):
-    for which in CORES:
+    for which in settings.cores:
         with cores(which), contextlib.ExitStack() as stack:
             ways = [first_way(settings, stack.enter_context(Scene(settings, kind))) for kind in settings.kinds]
             activated = stack.enter_context(Scene(settings, 'dbus-daemon', activated=True))

@@ -5,7 +5,7 @@
 
 import contextlib
 
-from figures import CORES, Table
+from figures import Table
 from stage import Scene, Way, cores, measure_in_turns, run
 
 CLIENTS = (1, 4, 16, 64)
@@ -71,7 +71,7 @@ def declare(settings):
 
 
 def measure(settings, table):
-    for which in CORES:
+    for which in settings.cores:
         with cores(which), contextlib.ExitStack() as stack:
             ways = []
             for kind in settings.kinds:
