@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 """The property Cluster of weblocksd, whose value the gateway is asked for: the test is the gateway. Clients and
-services that end while a call waits are in test_access.py, unknown answers are in test_connection.py."""
+services that end while a call waits are in test_access.py."""
 
 import time
 
@@ -90,3 +90,15 @@ class Status(ClusterCase):
         self.gateway.close()
         self.assertEqual(call.result()[0]['state'], 'off')
         self.assertEqual(self.ask().result()[0]['state'], 'off')
+
+    def test_unknown_answers(self):
+        call = self.ask()
+        self.gateway.greet()
+        asked = self.gateway.take(packets.Ask)
+        self.gateway.send(packets.status(asked.serial + 1, hosts=['alpha']))
+        self.gateway.send(packets.rows(asked.serial))
+        self.gateway.send(packets.broken(asked.serial, 1, False))
+        self.gateway.sync()
+        self.assertEqual(call.replies, [])
+        self.answer(asked, hosts=['beta'])
+        self.assertEqual(call.result()[0]['hosts'], ['beta'])
