@@ -346,10 +346,4 @@ web_locks_claim_take_over_async(WebLocksClaim *self,
  * Returns: whether the lock was taken over, or was held already
  * Since: 0.1
  */
-gboolean
-web_locks_claim_take_over_finish(WebLocksClaim *self, GAsyncResult *result, GError **error)
-{
-    g_return_val_if_fail(async_result_is_valid(result, self, web_locks_claim_take_over_async),
-                         FALSE);
-    return async_result_take(result, error) != NULL;
-}
+ASYNC_RESULT_FINISH_BOOLEAN(WebLocksClaim, web_locks_claim_take_over)

@@ -345,12 +345,7 @@ web_locks_lock_release_async(WebLocksLock *self,
  * Returns: whether the lock was held until now
  * Since: 0.1
  */
-gboolean
-web_locks_lock_release_finish(WebLocksLock *self, GAsyncResult *result, GError **error)
-{
-    g_return_val_if_fail(async_result_is_valid(result, self, web_locks_lock_release_async), FALSE);
-    return async_result_take(result, error) != NULL;
-}
+ASYNC_RESULT_FINISH_BOOLEAN(WebLocksLock, web_locks_lock_release)
 
 /**
  * web_locks_lock_release_sync:
@@ -425,13 +420,7 @@ web_locks_lock_downgrade_async(WebLocksLock *self,
  * Returns: whether the lock is shared now
  * Since: 0.1
  */
-gboolean
-web_locks_lock_downgrade_finish(WebLocksLock *self, GAsyncResult *result, GError **error)
-{
-    g_return_val_if_fail(async_result_is_valid(result, self, web_locks_lock_downgrade_async),
-                         FALSE);
-    return async_result_take(result, error) != NULL;
-}
+ASYNC_RESULT_FINISH_BOOLEAN(WebLocksLock, web_locks_lock_downgrade)
 
 /**
  * web_locks_lock_downgrade_sync:

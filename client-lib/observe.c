@@ -104,13 +104,7 @@ web_locks_agent_list_observable_async(WebLocksAgent *self,
  *   caller's own buckets come first
  * Since: 0.1
  */
-GPtrArray *
-web_locks_agent_list_observable_finish(WebLocksAgent *self, GAsyncResult *result, GError **error)
-{
-    g_return_val_if_fail(async_result_is_valid(result, self, web_locks_agent_list_observable_async),
-                         NULL);
-    return async_result_take(result, error);
-}
+ASYNC_RESULT_FINISH(GPtrArray, WebLocksAgent, web_locks_agent_list_observable)
 
 /**
  * web_locks_agent_list_observable_sync:

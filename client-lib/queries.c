@@ -77,12 +77,7 @@ web_locks_manager_query_async(WebLocksManager *self,
  * Returns: (transfer full): a snapshot
  * Since: 0.1
  */
-WebLocksSnapshot *
-web_locks_manager_query_finish(WebLocksManager *self, GAsyncResult *result, GError **error)
-{
-    g_return_val_if_fail(async_result_is_valid(result, self, web_locks_manager_query_async), NULL);
-    return async_result_take(result, error);
-}
+ASYNC_RESULT_FINISH(WebLocksSnapshot, WebLocksManager, web_locks_manager_query)
 
 /**
  * web_locks_manager_query_sync:
@@ -293,13 +288,7 @@ web_locks_manager_inspect_async(WebLocksManager *self,
  * Returns: (transfer full): a snapshot, whose infos have all their properties
  * Since: 0.1
  */
-WebLocksSnapshot *
-web_locks_manager_inspect_finish(WebLocksManager *self, GAsyncResult *result, GError **error)
-{
-    g_return_val_if_fail(async_result_is_valid(result, self, web_locks_manager_inspect_async),
-                         NULL);
-    return async_result_take(result, error);
-}
+ASYNC_RESULT_FINISH(WebLocksSnapshot, WebLocksManager, web_locks_manager_inspect)
 
 /**
  * web_locks_manager_inspect_sync:

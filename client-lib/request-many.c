@@ -244,13 +244,7 @@ web_locks_manager_request_many_async(WebLocksManager *self,
  * Returns: (transfer container) (nullable) (element-type WebLocksLock): the locks, sorted by name
  * Since: 0.1
  */
-GPtrArray *
-web_locks_manager_request_many_finish(WebLocksManager *self, GAsyncResult *result, GError **error)
-{
-    g_return_val_if_fail(async_result_is_valid(result, self, web_locks_manager_request_many_async),
-                         NULL);
-    return async_result_take(result, error);
-}
+ASYNC_RESULT_FINISH(GPtrArray, WebLocksManager, web_locks_manager_request_many)
 
 /**
  * web_locks_manager_request_many_sync:

@@ -140,13 +140,7 @@ web_locks_manager_request_async(WebLocksManager *self,
  * Returns: (transfer full) (nullable): the lock; %NULL without an error if it was not available
  * Since: 0.1
  */
-WebLocksLock *
-web_locks_manager_request_finish(WebLocksManager *self, GAsyncResult *result, GError **error)
-{
-    g_return_val_if_fail(async_result_is_valid(result, self, web_locks_manager_request_async),
-                         NULL);
-    return async_result_take(result, error);
-}
+ASYNC_RESULT_FINISH(WebLocksLock, WebLocksManager, web_locks_manager_request)
 
 /**
  * web_locks_manager_request_sync:

@@ -51,3 +51,19 @@ gboolean async_result_is_valid(GAsyncResult *result, gpointer source, gconstpoin
 
 /* Returns the pointer, owned, or NULL and maybe an error. */
 gpointer async_result_take(GAsyncResult *result, GError **error);
+
+/* Define the public function that finishes an operation: FUNCTION_finish(). It returns the pointer,
+ * or whether there is one. NOLINTBEGIN(bugprone-macro-parentheses): a type can't have these. */
+#define ASYNC_RESULT_FINISH(Type, Object, function)                                        \
+    Type *function##_finish(Object *self, GAsyncResult *result, GError **error)            \
+    {                                                                                      \
+        g_return_val_if_fail(async_result_is_valid(result, self, function##_async), NULL); \
+        return async_result_take(result, error);                                           \
+    }
+#define ASYNC_RESULT_FINISH_BOOLEAN(Object, function)                                       \
+    gboolean function##_finish(Object *self, GAsyncResult *result, GError **error)          \
+    {                                                                                       \
+        g_return_val_if_fail(async_result_is_valid(result, self, function##_async), FALSE); \
+        return async_result_take(result, error) != NULL;                                    \
+    }
+/* NOLINTEND(bugprone-macro-parentheses) */
