@@ -90,11 +90,11 @@ guint32 user_agent_get_n_requests(const UserAgent *user_agent);
 #define TOKENS_AHEAD (60 * (guint64)G_USEC_PER_SEC)
 
 /* Makes the token clock start above `token`. The token clock never goes back. It follows the system
- * clock, and while it is ahead of that it continues at an eighth of the speed, until that has caught
- * up: so it need not depend on issued tokens in general. This function is called with the highest token
- * that an earlier instance of the service can have issued, and with the highest one of a principal
- * that is freed; the latter is behind the clock unless there was more than one grant in eight
- * microseconds. */
+ * clock, and while it is ahead of that it continues at an eighth of the speed, until that has
+ * caught up: so it need not depend on issued tokens in general. This function is called with the
+ * highest token that an earlier instance of the service can have issued, and with the highest one
+ * of a principal that is freed; the latter is behind the clock unless there was more than one grant
+ * in eight microseconds. */
 void user_agent_retire_token(UserAgent *user_agent, guint64 token);
 
 /* The same if it is not known which tokens an earlier instance has issued: at most those that were
