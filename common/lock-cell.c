@@ -30,6 +30,14 @@ lock_cell_open(LockCell *cell, guint64 key, guint64 first, guint64 last)
 }
 
 void
+lock_cell_identify(LockCell *cell, guint64 agent, guint64 request)
+{
+    /* Neither before the word. An agent has a page of its own, and an id is never used again. */
+    __atomic_store_n(&cell->agent, agent, __ATOMIC_RELEASE);
+    __atomic_store_n(&cell->request, request, __ATOMIC_RELEASE);
+}
+
+void
 lock_cell_close(LockCell *cell, LockCellClosed *out_closed)
 {
     /* Acquire: who gets the lock next finds what was written before it was left. */

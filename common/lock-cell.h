@@ -52,6 +52,10 @@ typedef struct {
 /* Opens a closed cell for a lock that is held with the token `first`. */
 void lock_cell_open(LockCell *cell, guint64 key, guint64 first, guint64 last);
 
+/* Says for a successor of the service whose request the open cell is for. Until it does, the lock
+ * is to a successor one without a cell, which is held: its client does not know of the cell yet. */
+void lock_cell_identify(LockCell *cell, guint64 agent, guint64 request);
+
 /* Closes the cell. */
 void lock_cell_close(LockCell *cell, LockCellClosed *out_closed);
 

@@ -70,10 +70,7 @@ cells_open(UserAgent *user_agent)
         if (cell->is_open)
             return;
         lock_cell_open(cell->memory, cell->request->key, cell->request->token, cell->last_token);
-        /* Until these are there too, a successor takes the lock for held, as a lock without a cell:
-         * its client does not know of the cell yet. */
-        __atomic_store_n(&cell->memory->agent, cell->request->agent->mark.number, __ATOMIC_RELEASE);
-        __atomic_store_n(&cell->memory->request, cell->request->id, __ATOMIC_RELEASE);
+        lock_cell_identify(cell->memory, cell->request->agent->mark.number, cell->request->id);
         cell->is_open = TRUE;
     }
 }
