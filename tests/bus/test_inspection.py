@@ -135,10 +135,6 @@ class Entries(BusTestCase):
         for client, keys in ((self.a, [7, 0]), (self.b, [0, 8]), (self.client(), [0, 0])):
             self.assertEqual([entry['key'] for entry in client.inspect(self.bucket)[0]], keys)
 
-    def test_why_is_empty_by_default(self):
-        self.a.request('x', self.bucket)
-        self.assertEqual(self.inspect()[0]['why'], '')
-
     def test_what_a_lock_is_for(self):
         """By Request and by Steal, held and waiting, with `why` and without."""
         options = {'for': 'rsync – Ä (pid 12)'}
@@ -147,13 +143,6 @@ class Entries(BusTestCase):
         self.b.steal('y', self.bucket, **options)
         self.assertEqual([(entry['for'], entry['why']) for entry in self.inspect()],
                          [(options['for'], why) for why in ('nightly', '', '')])
-
-    def test_pid_and_process_of_another_process(self):
-        other = self.process_client()
-        other.request('x', self.bucket)
-        entry, = self.inspect()
-        self.assertEqual(entry['process'], read_text(f'/proc/{other.pid}/comm').strip())
-        self.assertEqual(entry['pid'], other.pid)
 
     def test_position_counts_along_the_queue(self):
         self.a.request('x', self.bucket)

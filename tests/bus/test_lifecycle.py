@@ -90,17 +90,6 @@ class Shutdown(OwnServices):
         unique = [line for line in rest if line != ('ReleaseName',)]
         self.assertEqual(unique, [('gone', NAME), ('gone', service.name)])
 
-    def test_nothing_is_granted_during_shutdown(self):
-        service = self.start()
-        holder, waiter = self.client(), self.client()
-        held, _ = holder.request('x')
-        waiting, _ = waiter.request('x')
-        service.signal(signal.SIGTERM)
-        holder.wait_released(held, 'lost')
-        waiter.wait_released(waiting, 'lost')
-        self.assertEqual(service.wait_exit(), 0)
-        self.assertEqual(waiter.signals('Granted'), [])
-
     def test_requests_during_shutdown(self):
         """First they are granted, then refused with InvalidState, then there is no service."""
         most = 0
@@ -149,14 +138,6 @@ class Shutdown(OwnServices):
         holder.wait_released(held, 'lost')
         self.assertEqual(service.wait_exit(), 0)
 
-    def test_without_clients(self):
-        service = self.start()
-        service.signal(signal.SIGTERM)
-        self.assertEqual(service.wait_exit(), 0)
-        # Lines that begin with == are valgrind's.
-        self.assertEqual([line for line in service.stderr().splitlines()
-                          if not line.startswith('==')], [])
-
     def test_a_stopped_client_does_not_delay_it(self):
         service = self.start()
         process = self.process_client()
@@ -166,17 +147,6 @@ class Shutdown(OwnServices):
         self.assertEqual(service.wait_exit(), 0)
         process.signal(signal.SIGCONT)
         process.wait_for(lambda: process.signals('Released', reason='lost'), what='Released')
-
-    def test_a_new_instance_has_no_locks_and_higher_tokens(self):
-        first = self.start()
-        client = self.client()
-        id_, token = client.request('x')
-        first.signal(signal.SIGTERM)
-        self.assertEqual(first.wait_exit(), 0)
-        self.start()
-        self.assert_error('NotHeld', client.release, id_)
-        _, newer = client.request('x')
-        self.assertGreater(newer, token)
 
 
 class Replace(OwnServices):
@@ -213,10 +183,6 @@ class Replace(OwnServices):
                 self.refused(self.start(ready=False))
                 self.assertEqual(owner_of(self.control), first.name)
                 self.end_all()
-
-    def test_replace_without_another_instance(self):
-        self.start('--replace')
-        self.control.ping()
 
     def test_another_program_cannot_take_the_name(self):
         self.start()

@@ -276,13 +276,6 @@ class SlowWatchers(SignalCase):
         self.assertEqual(len(self.c.events), self.EVENTS)
         self.assertEqual(self.c.signals('Missed'), [])
 
-    def test_many_events_are_no_burden_for_others(self):
-        self.make_events(self.EVENTS)
-        self.assertEqual(self.a.query(self.bucket), ([], []))
-        self.slow.close()
-        self.wait_gone(self.slow.name)
-        self.make_events(100)
-
 
 class OtherUsers(SignalCase):
     """Two users on one bus: the same paths are different buckets."""

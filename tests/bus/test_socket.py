@@ -99,9 +99,6 @@ class Opening(SocketCase):
             self.assert_error('InvalidArgs', self.raw.call, ROOT, ADMIN, 'OpenSocket', body)
         self.assertEqual(self.count_descriptors(), before)
 
-    def test_the_old_method_does_not_exist(self):
-        self.assert_error('UnknownMethod', self.raw.call, ROOT, ADMIN, 'OpenPeer')
-
     def test_refused_options_leave_the_socket(self):
         sock = self.lock_socket(self.raw)
         self.refused('NotSupported', version=1)
@@ -603,15 +600,6 @@ class End(SocketCase):
         self.assertGreater(after, before)
         sock.answer(ended)
         self.assertEqual(len(self.raw.resync()), 1)
-
-    def test_buckets_of_others_stay(self):
-        sock = self.lock_socket(self.raw)
-        held, _ = self.other.request('x', self.bucket)
-        sock.request('x', self.bucket)
-        sock.end()
-        self.assertEqual(self.other.query(self.bucket), ([('x', 'exclusive', self.other.name)],
-                                                         []))
-        self.other.release(held, self.bucket)
 
 
 class Observed(SocketCase):

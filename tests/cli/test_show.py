@@ -166,11 +166,6 @@ class List(ShowTestCase):
                 self.assertEqual((done.returncode, done.stdout), (64, ''))
                 self.assertIn('--all cannot be combined with --bucket or --group', done.stderr)
 
-    def test_names_of_before(self):
-        """Nothing was released with them."""
-        for line in (('query',), ('inspect',), ('list', '--all-buckets')):
-            self.assertEqual(self.weblocks(*line).returncode, 64)
-
 
 class Details(ShowTestCase):
     KEYS = ['name', 'mode', 'clientId', 'state', 'id', 'token', 'age', 'since', 'pid', 'process',
@@ -670,7 +665,6 @@ class Steal(ShowTestCase):
 
     def test_an_invalid_name(self):
         self.steal(64, 'a\uffffb')
-
 
 
 class Break(ShowTestCase):

@@ -121,3 +121,10 @@ claim_take_over(WebLocksClaim *claim, GError **error)
     web_locks_claim_take_over_async(claim, NULL, answer_take, &answer);
     return web_locks_claim_take_over_finish(claim, answer_wait(&answer), error);
 }
+
+void
+claim_start(WebLocksClaim *claim, TestCondition until)
+{
+    web_locks_claim_start(claim);
+    test_wait_for(until, claim, "the state of the claim");
+}

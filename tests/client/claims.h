@@ -34,4 +34,7 @@ gboolean claim_is_first(gpointer claim);
 gboolean claim_is_held(gpointer claim);
 gboolean claim_is_over(gpointer claim);
 
+/* Starts it, and waits for that. */
+void claim_start(WebLocksClaim *claim, TestCondition until);
+
 gboolean claim_take_over(WebLocksClaim *claim, GError **error);

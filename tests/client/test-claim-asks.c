@@ -49,8 +49,7 @@ TEST("/claim-asks/wanted", test_wanted)
     gboolean wanted = FALSE;
 
     g_assert_cmpuint(web_locks_claim_get_grace(holder), ==, 0);
-    web_locks_claim_start(holder);
-    test_wait(claim_is_held, holder);
+    claim_start(holder, claim_is_held);
     g_assert_false(web_locks_claim_get_wanted(holder));
     web_locks_claim_start(claim);
     test_wait(is_wanted, holder);
@@ -76,8 +75,7 @@ TEST("/claim-asks/yields", test_yields)
     guint n_yields = 0;
 
     g_signal_connect(holder, "notify::wanted", G_CALLBACK(on_wanted), &n_yields);
-    web_locks_claim_start(holder);
-    test_wait(claim_is_held, holder);
+    claim_start(holder, claim_is_held);
     assert_done(claim_take_over(claim, &test_error));
     g_assert_cmpuint(n_yields, ==, 1);
     g_assert_cmpstr(notified_one.states->str, ==, "waiting held idle ");
@@ -94,8 +92,7 @@ TEST("/claim-asks/grace", test_grace)
     g_autoptr(WebLocksClaim) claim = asking_new(two, &notified_two, SHORT_MS);
     const gint64 begin_us = g_get_monotonic_time();
 
-    web_locks_claim_start(holder);
-    test_wait(claim_is_held, holder);
+    claim_start(holder, claim_is_held);
     assert_done(claim_take_over(claim, &test_error));
     g_assert_cmpint(g_get_monotonic_time() - begin_us, >=, SHORT_MS * G_TIME_SPAN_MILLISECOND);
     test_wait(claim_is_over, holder);

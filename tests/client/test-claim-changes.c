@@ -15,10 +15,8 @@ TEST("/claim/take-over", test_take_over)
     g_autoptr(WebLocksClaim) holder = reclaim_new(one, &notified_one);
     g_autoptr(WebLocksClaim) claim = reclaim_new(two, &notified_two);
 
-    web_locks_claim_start(holder);
-    test_wait(claim_is_held, holder);
-    web_locks_claim_start(claim);
-    test_wait(claim_is_queued, claim);
+    claim_start(holder, claim_is_held);
+    claim_start(claim, claim_is_queued);
     assert_done(claim_take_over(claim, &test_error));
     g_assert_true(web_locks_claim_get_held(claim));
     test_wait(claim_is_queued, holder);
@@ -86,8 +84,7 @@ TEST("/claim/take-over-at-grant", test_take_over_at_grant)
     g_autoptr(WebLocksClaim) claim = reclaim_new(manager, &notified);
     g_auto(Answer) taken = {0};
 
-    web_locks_claim_start(claim);
-    test_wait(claim_is_queued, claim);
+    claim_start(claim, claim_is_queued);
     web_locks_lock_release(lock);
     web_locks_claim_take_over_async(claim, NULL, answer_take, &taken);
     assert_done(web_locks_claim_take_over_finish(claim, answer_wait(&taken), &test_error));
@@ -109,8 +106,7 @@ TEST("/claim/take-over-fails-at-grant", test_take_over_fails_at_grant)
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
     g_auto(Answer) taken = {0};
 
-    web_locks_claim_start(claim);
-    test_wait(claim_is_queued, claim);
+    claim_start(claim, claim_is_queued);
     test_release(lock);
     g_free(test_state(manager)); /* the grant has arrived, and its callback has not run yet */
     g_cancellable_cancel(cancellable);
@@ -134,16 +130,13 @@ TEST("/claim/service-restart", test_service_restart)
     g_autoptr(WebLocksClaim) last = web_locks_claim_new(other, "a");
     guint64 token;
 
-    web_locks_claim_start(held);
-    test_wait(claim_is_held, held);
-    web_locks_claim_start(waiting);
-    test_wait(claim_is_queued, waiting);
+    claim_start(held, claim_is_held);
+    claim_start(waiting, claim_is_queued);
     token = web_locks_claim_get_token(held);
     test_service_kill();
     test_service_start();
     /* The view continues with the next service. */
-    web_locks_claim_start(last);
-    test_wait(claim_is_queued, last);
+    claim_start(last, claim_is_queued);
     g_assert_cmpuint(web_locks_claim_get_position(last), ==, 2);
     test_wait(claim_is_queued, waiting);
     g_assert_cmpuint(web_locks_claim_get_token(held), ==, token);
@@ -169,10 +162,8 @@ TEST("/claim/service-without-state", test_service_without_state)
                              lost = claim_new(two, &notified_two);
     g_autoptr(WebLocksLock) lock = NULL;
 
-    web_locks_claim_start(lost);
-    test_wait(claim_is_held, lost);
-    web_locks_claim_start(again);
-    test_wait(claim_is_queued, again);
+    claim_start(lost, claim_is_held);
+    claim_start(again, claim_is_queued);
     test_service_kill();
     test_service_start_with("--no-state");
     test_wait(claim_is_over, lost);
@@ -231,8 +222,7 @@ TEST("/claim/service-missing", test_service_missing)
     test_wait(claim_is_held, second);
     /* Without the property it is requested again only by the application. */
     g_assert_true(is_unavailable(ending));
-    web_locks_claim_start(ending);
-    test_wait(claim_is_queued, ending);
+    claim_start(ending, claim_is_queued);
 }
 
 /* ---- freed in a handler */

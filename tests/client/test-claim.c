@@ -23,16 +23,14 @@ TEST("/claim/hold", test_hold)
     g_assert_null(web_locks_claim_get_why(claim));
     g_assert_false(web_locks_claim_get_reclaim(claim));
     web_locks_claim_start(claim);
-    web_locks_claim_start(claim);
-    test_wait(claim_is_held, claim);
+    claim_start(claim, claim_is_held);
     web_locks_claim_start(claim);
     assert_state(other, "a | ");
     g_assert_cmpstr(web_locks_lock_get_name(web_locks_claim_get_lock(claim)), ==, "a");
     web_locks_claim_stop(claim);
     web_locks_claim_stop(claim);
     test_wait_for_state(other, " | ");
-    web_locks_claim_start(claim);
-    test_wait(claim_is_held, claim);
+    claim_start(claim, claim_is_held);
     g_clear_object(&claim);
     g_assert_null(notified.claim);
     test_wait_for_state(other, " | ");
@@ -48,8 +46,7 @@ TEST("/claim/lock-outlives", test_lock_outlives)
     WebLocksClaim *claim = claim_new(manager, &notified);
     g_autoptr(WebLocksLock) lock = NULL;
 
-    web_locks_claim_start(claim);
-    test_wait(claim_is_held, claim);
+    claim_start(claim, claim_is_held);
     lock = g_object_ref(web_locks_claim_get_lock(claim));
     g_object_unref(claim);
     g_assert_null(notified.claim);
@@ -64,8 +61,7 @@ TEST("/claim/released-by-lock", test_released_by_lock)
     g_autoptr(WebLocksClaim) claim = reclaim_new(manager, &notified);
     g_autoptr(WebLocksLock) lock = NULL;
 
-    web_locks_claim_start(claim);
-    test_wait(claim_is_held, claim);
+    claim_start(claim, claim_is_held);
     lock = g_object_ref(web_locks_claim_get_lock(claim));
     test_release(lock);
     test_wait(claim_is_over, claim);
@@ -84,10 +80,8 @@ TEST("/claim/queue", test_queue)
     g_autoptr(WebLocksClaim) second = reclaim_new(one, &notified_two);
     WebLocksLockInfo *info;
 
-    web_locks_claim_start(first);
-    test_wait(claim_is_queued, first);
-    web_locks_claim_start(second);
-    test_wait(claim_is_queued, second);
+    claim_start(first, claim_is_queued);
+    claim_start(second, claim_is_queued);
     g_assert_cmpuint(web_locks_claim_get_position(first), ==, 1);
     g_assert_cmpuint(web_locks_claim_get_position(second), ==, 2);
     info = web_locks_claim_get_holder(first);
@@ -138,13 +132,11 @@ TEST("/claim/stop-waiting", test_stop_waiting)
 
     web_locks_claim_start(claim);
     web_locks_claim_stop(claim); /* before the service's answer */
-    web_locks_claim_start(claim);
-    test_wait(claim_is_queued, claim);
+    claim_start(claim, claim_is_queued);
     web_locks_claim_stop(claim);
     test_wait_for_state(holder, "a | ");
     dropped = claim_new(manager, &notified_dropped);
-    web_locks_claim_start(dropped);
-    test_wait(claim_is_queued, dropped);
+    claim_start(dropped, claim_is_queued);
     g_object_unref(dropped);
     g_assert_null(notified_dropped.claim);
     test_wait_for_state(holder, "a | ");
@@ -164,8 +156,7 @@ TEST("/claim/stop-at-grant", test_stop_at_grant)
         g_auto(Notified) notified = {0};
         g_autoptr(WebLocksClaim) claim = claim_new(manager, &notified);
 
-        web_locks_claim_start(claim);
-        test_wait(claim_is_queued, claim);
+        claim_start(claim, claim_is_queued);
         test_release(lock);
         for (guint n = 0; n < i; n++)
             g_main_context_iteration(NULL, FALSE);
@@ -186,8 +177,7 @@ TEST("/claim/lost", test_lost)
     g_autoptr(WebLocksClaim) claim = claim_new(manager, &notified);
     g_autoptr(WebLocksLock) loot = NULL;
 
-    web_locks_claim_start(claim);
-    test_wait(claim_is_held, claim);
+    claim_start(claim, claim_is_held);
     loot = test_lock_stolen(other, "a");
     test_wait(claim_is_over, claim);
     g_assert_error(web_locks_claim_get_error(claim), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
@@ -208,8 +198,7 @@ TEST("/claim/reclaim", test_reclaim)
     g_autoptr(WebLocksLock) loot = NULL;
     guint64 token;
 
-    web_locks_claim_start(claim);
-    test_wait(claim_is_held, claim);
+    claim_start(claim, claim_is_held);
     token = web_locks_claim_get_token(claim);
     loot = test_lock_stolen(other, "a");
     test_wait(claim_is_queued, claim);
@@ -236,8 +225,7 @@ TEST("/claim/reclaim-stopped", test_reclaim_stopped)
     g_autoptr(WebLocksLock) loot = NULL;
 
     g_signal_connect(claim, "notify::state", G_CALLBACK(on_lost_stop), NULL);
-    web_locks_claim_start(claim);
-    test_wait(claim_is_held, claim);
+    claim_start(claim, claim_is_held);
     loot = test_lock_stolen(other, "a");
     test_wait(claim_is_over, claim);
     g_assert_cmpint(web_locks_claim_get_state(claim), ==, WEB_LOCKS_CLAIM_STATE_IDLE);
@@ -255,8 +243,7 @@ expect_failure(WebLocksManager *manager, const char *name, GQuark domain, int co
 
     notified_watch(&notified, claim);
     web_locks_claim_set_reclaim(claim, TRUE); /* a failure for other reasons is not retried */
-    web_locks_claim_start(claim);
-    test_wait(claim_is_over, claim);
+    claim_start(claim, claim_is_over);
     g_assert_true(g_error_matches(web_locks_claim_get_error(claim), domain, code));
     web_locks_claim_stop(claim);
     g_assert_null(web_locks_claim_get_error(claim));
@@ -287,10 +274,8 @@ TEST("/claim/agent-closed", test_agent_closed)
     g_autoptr(WebLocksClaim) held = reclaim_new(holder, &notified_holder);
     g_autoptr(WebLocksClaim) waiting = reclaim_new(other, &notified);
 
-    web_locks_claim_start(held);
-    test_wait(claim_is_held, held);
-    web_locks_claim_start(waiting);
-    test_wait(claim_is_queued, waiting);
+    claim_start(held, claim_is_held);
+    claim_start(waiting, claim_is_queued);
     web_locks_agent_close(web_locks_manager_get_agent(other));
     test_wait(claim_is_over, waiting);
     g_assert_error(web_locks_claim_get_error(waiting), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_CLOSED);
@@ -298,8 +283,7 @@ TEST("/claim/agent-closed", test_agent_closed)
     test_wait(claim_is_over, held);
     g_assert_error(web_locks_claim_get_error(held), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
     g_assert_cmpstr(notified_holder.states->str, ==, "waiting held lost waiting failed ");
-    web_locks_claim_start(waiting);
-    test_wait(claim_is_over, waiting);
+    claim_start(waiting, claim_is_over);
     g_assert_error(web_locks_claim_get_error(waiting), WEB_LOCKS_ERROR,
                    WEB_LOCKS_ERROR_INVALID_STATE);
 }
@@ -321,8 +305,7 @@ claim_in_thread(gpointer data)
         g_autoptr(WebLocksLock) lock = test_lock(other, "a"), loot = NULL;
         g_autoptr(WebLocksClaim) claim = reclaim_new(manager, &notified);
 
-        web_locks_claim_start(claim);
-        test_wait(claim_is_queued, claim);
+        claim_start(claim, claim_is_queued);
         test_release(lock);
         test_wait(claim_is_held, claim);
         loot = test_lock_stolen(other, "a");
@@ -394,14 +377,12 @@ TEST("/claim/document", test_document)
     g_assert_null(web_locks_claim_get_manager(one));
     g_assert_null(web_locks_claim_get_name(one));
     g_assert_false(web_locks_claim_get_excludes_all(one));
-    web_locks_claim_start(one);
-    test_wait(claim_is_held, one);
+    claim_start(one, claim_is_held);
     g_assert_cmpstr(web_locks_claim_get_name(one), ==, uri);
     g_assert_cmpstr(web_locks_manager_get_bucket(web_locks_claim_get_manager(one)), ==,
                     WEB_LOCKS_DOCUMENTS_BUCKET);
     g_assert_true(web_locks_claim_get_excludes_all(one));
-    web_locks_claim_start(two);
-    test_wait(claim_is_queued, two);
+    claim_start(two, claim_is_queued);
     web_locks_claim_stop(one);
     test_wait(claim_is_held, two);
     assert_done(claim_take_over(one, &test_error));
@@ -426,8 +407,7 @@ TEST("/claim/document-stopped", test_document_stopped)
     web_locks_claim_start(other);
     g_object_unref(other);
     g_assert_null(dropped.claim);
-    web_locks_claim_start(claim);
-    test_wait(claim_is_held, claim);
+    claim_start(claim, claim_is_held);
     g_assert_cmpstr(notified.states->str, ==, "waiting idle waiting held ");
 }
 

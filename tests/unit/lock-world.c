@@ -185,56 +185,41 @@ pick_id(const World *world,
     return operation->number % (world->agents[slot]->last_id + 3);
 }
 
-static void
-do_release(World *world, guint slot, const LockOperation *operation)
-{
-    ModelManager place;
-    guint64 id = pick_id(world, slot, operation, world->model.held, &place);
-    LockManager *manager;
-    LockResult expected, actual;
-
-    lock_world_describe(world, "agent %u releases %" G_GUINT64_FORMAT " in bucket %u",
-                        world->model_agent[slot], id, place.bucket);
-    manager = get_manager(world, slot, place.bucket);
-    actual = lock_manager_release(manager, world->agents[slot], id);
-    lock_manager_unref(manager);
-    expected = lock_model_release(&world->model, world->model_agent[slot], place, id);
-    lock_world_check(world, actual == expected, "results");
-    lock_world_check_effects(world, ORDER_EXACT);
-}
+/* What an agent does with one of its requests, by its id. */
+typedef enum { RELEASE, DOWNGRADE, ABORT } OfRequest;
 
 static void
-do_downgrade(World *world, guint slot, const LockOperation *operation)
+do_of_request(World *world, guint slot, const LockOperation *operation, OfRequest what)
 {
+    static const char *const verbs[] = {"releases", "downgrades", "aborts"};
+    const GArray *list = what == ABORT ? world->model.pending : world->model.held;
+    const guint number = world->model_agent[slot];
+    Agent *agent = world->agents[slot];
     ModelManager place;
-    guint64 id = pick_id(world, slot, operation, world->model.held, &place);
+    guint64 id = pick_id(world, slot, operation, list, &place);
     LockManager *manager;
-    LockResult expected, actual;
+    guint expected = 0, actual = 0; /* LockResult, or whether it was aborted */
 
-    lock_world_describe(world, "agent %u downgrades %" G_GUINT64_FORMAT " in bucket %u",
-                        world->model_agent[slot], id, place.bucket);
+    lock_world_describe(world, "agent %u %s %" G_GUINT64_FORMAT " in bucket %u", number,
+                        verbs[what], id, place.bucket);
     manager = get_manager(world, slot, place.bucket);
-    actual = lock_manager_downgrade(manager, world->agents[slot], id);
+    switch (what) {
+    case RELEASE:
+        actual = lock_manager_release(manager, agent, id);
+        expected = lock_model_release(&world->model, number, place, id);
+        break;
+    case DOWNGRADE:
+        actual = lock_manager_downgrade(manager, agent, id);
+        expected = lock_model_downgrade(&world->model, number, place, id);
+        break;
+    case ABORT:
+        actual = (guint)lock_manager_abort(manager, agent, id);
+        expected = (guint)lock_model_abort(&world->model, number, place, id);
+        break;
+    default:
+        g_assert_not_reached();
+    }
     lock_manager_unref(manager);
-    expected = lock_model_downgrade(&world->model, world->model_agent[slot], place, id);
-    lock_world_check(world, actual == expected, "results");
-    lock_world_check_effects(world, ORDER_EXACT);
-}
-
-static void
-do_abort(World *world, guint slot, const LockOperation *operation)
-{
-    ModelManager place;
-    guint64 id = pick_id(world, slot, operation, world->model.pending, &place);
-    LockManager *manager;
-    gboolean expected, actual;
-
-    lock_world_describe(world, "agent %u aborts %" G_GUINT64_FORMAT " in bucket %u",
-                        world->model_agent[slot], id, place.bucket);
-    manager = get_manager(world, slot, place.bucket);
-    actual = lock_manager_abort(manager, world->agents[slot], id);
-    lock_manager_unref(manager);
-    expected = lock_model_abort(&world->model, world->model_agent[slot], place, id);
     lock_world_check(world, actual == expected, "results");
     lock_world_check_effects(world, ORDER_EXACT);
 }
@@ -447,11 +432,11 @@ do_kind(World *world, guint slot, const LockOperation *operation)
     else if (operation->kind < 128)
         lock_world_do_cell(world, slot, operation);
     else if (operation->kind < 184)
-        do_release(world, slot, operation);
+        do_of_request(world, slot, operation, RELEASE);
     else if (operation->kind < 208)
-        do_abort(world, slot, operation);
+        do_of_request(world, slot, operation, ABORT);
     else if (operation->kind < 220)
-        do_downgrade(world, slot, operation);
+        do_of_request(world, slot, operation, DOWNGRADE);
     else if (operation->kind < 250)
         do_time(world, operation);
     else if (operation->kind < 253)
