@@ -152,11 +152,9 @@ test_bucket(void)
 WebLocksAgent *
 test_agent_new(void)
 {
-    g_autoptr(GError) error = NULL;
     WebLocksAgent *agent = web_locks_agent_new(G_BUS_TYPE_NONE, bus->address);
 
-    g_initable_init(G_INITABLE(agent), NULL, &error);
-    g_assert_no_error(error);
+    no_error(g_initable_init(G_INITABLE(agent), NULL, &test_error));
     return agent;
 }
 
@@ -198,15 +196,22 @@ test_steal(void)
     return g_object_new(WEB_LOCKS_TYPE_OPTIONS, "steal", TRUE, NULL);
 }
 
+static WebLocksLock *
+lock_with(WebLocksManager *manager, const char *name, WebLocksOptions *take_options)
+{
+    g_autoptr(WebLocksOptions) options = take_options;
+    WebLocksLock *lock =
+        no_error(web_locks_manager_request_sync(manager, name, options, NULL, &test_error));
+
+    g_assert_nonnull(lock);
+    return lock;
+}
+
 WebLocksLock *
 test_lock(WebLocksManager *manager, const char *name)
 {
-    g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksOptions) options = test_if_available();
-    WebLocksLock *lock = web_locks_manager_request_sync(manager, name, options, NULL, &error);
+    WebLocksLock *lock = lock_with(manager, name, test_if_available());
 
-    g_assert_no_error(error);
-    g_assert_nonnull(lock);
     g_assert_true(web_locks_lock_get_held(lock));
     return lock;
 }
@@ -214,23 +219,13 @@ test_lock(WebLocksManager *manager, const char *name)
 WebLocksLock *
 test_lock_stolen(WebLocksManager *manager, const char *name)
 {
-    g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksOptions) options = test_steal();
-    WebLocksLock *lock = web_locks_manager_request_sync(manager, name, options, NULL, &error);
-
-    g_assert_no_error(error);
-    g_assert_nonnull(lock);
-    return lock;
+    return lock_with(manager, name, test_steal());
 }
 
 void
 test_release(WebLocksLock *lock)
 {
-    g_autoptr(GError) error = NULL;
-    gboolean done = web_locks_lock_release_sync(lock, NULL, &error);
-
-    g_assert_no_error(error);
-    g_assert_true(done);
+    assert_done(web_locks_lock_release_sync(lock, NULL, &test_error));
     g_assert_false(web_locks_lock_get_held(lock));
 }
 
@@ -324,10 +319,8 @@ answer_get_lock(Answer *answer, GError **error)
 WebLocksLock *
 answer_expect_lock(Answer *answer)
 {
-    g_autoptr(GError) error = NULL;
-    WebLocksLock *lock = answer_get_lock(answer, &error);
+    WebLocksLock *lock = no_error(answer_get_lock(answer, &test_error));
 
-    g_assert_no_error(error);
     g_assert_nonnull(lock);
     return lock;
 }
@@ -416,11 +409,10 @@ sort_words(const char *words)
 char *
 test_state(WebLocksManager *manager)
 {
-    g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksSnapshot) snapshot = web_locks_manager_query_sync(manager, NULL, &error);
+    g_autoptr(WebLocksSnapshot) snapshot =
+        no_error(web_locks_manager_query_sync(manager, NULL, &test_error));
     g_autofree char *held = NULL, *sorted = NULL, *pending = NULL;
 
-    g_assert_no_error(error);
     held = test_list(web_locks_snapshot_get_held(snapshot));
     sorted = sort_words(held);
     pending = test_list(web_locks_snapshot_get_pending(snapshot));
@@ -462,10 +454,8 @@ test_is_shown(gpointer data)
 WebLocksMonitor *
 test_monitor_new_all(WebLocksAgent *agent)
 {
-    g_autoptr(GError) error = NULL;
-    WebLocksMonitor *monitor = web_locks_monitor_new_all_sync(agent, NULL, &error);
+    WebLocksMonitor *monitor = no_error(web_locks_monitor_new_all_sync(agent, NULL, &test_error));
 
-    g_assert_no_error(error);
     g_assert_null(web_locks_monitor_get_manager(monitor));
     return monitor;
 }

@@ -8,7 +8,7 @@ import os
 import time
 
 import clusterpackets as packets
-from buses import can_be_others
+from buses import can_be_others, write_text
 from calls import BREAK_TYPES, FILTER_TYPES, LOCKS, SERVICE, bucket_path, other_path, variants
 from clustercase import BUCKET, CONFIG, Call, ClusterCase
 from harness import GLib, wait_for
@@ -99,8 +99,7 @@ Groups=nogroup
         self.start()
         client = self.client()
         waits = client.request('x', 'cluster:roots')[0]
-        with open(self.config_path, 'w', encoding='utf-8') as file:
-            file.write(self.config.replace('Users=root', 'Users=nobody'))
+        write_text(self.config_path, self.config.replace('Users=root', 'Users=nobody'))
         self.restart()
         self.assert_error('Security', client.request, 'y', 'cluster:roots')
         self.assertTrue(client.abort(waits, 'cluster:roots'))

@@ -14,7 +14,7 @@ import subprocess
 import unittest
 
 import clusterpackets as packets
-from buses import PATIENCE, environment, wait_exit
+from buses import PATIENCE, environment, read_text, wait_exit
 from calls import DBusError
 from clusterhosts import BUCKET, Host
 from engines import EngineClient, name_path
@@ -87,8 +87,7 @@ class Command(OneHostCase):
         self.assertIn("the cluster can't be reached", done.stderr)
         path = os.path.join(self.host.directory, 'metrics')
         self.assertEqual(self.weblocks('cluster', '--metrics', path).returncode, 0)
-        with open(path, encoding='ascii') as file:
-            self.assertIn('\nweblocks_cluster_active 0\n', file.read())
+        self.assertIn('\nweblocks_cluster_active 0\n', read_text(path))
 
 
 class Nodes(OneHostCase):

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from buses import PATIENCE, end, environment, spawn, wait_exit
+from buses import PATIENCE, end, environment, spawn, wait_exit, write_text
 from harness import wait_for
 
 CONFIG = '''[Cluster]
@@ -33,8 +33,7 @@ class Start(unittest.TestCase):
         return os.path.join(self.directory, name)
 
     def write(self, name, text):
-        with open(self.path(name), 'w', encoding='utf-8') as file:
-            file.write(text)
+        write_text(self.path(name), text)
 
     def command(self, **options):
         """None leaves an option out."""

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import unittest
 
-from buses import PATIENCE, environment
+from buses import PATIENCE, environment, read_text, write_text
 
 SOURCE = environment('WEBLOCKS_SOURCE_DIR')
 BUILD = environment('WEBLOCKS_BUILD_DIR')
@@ -31,8 +31,7 @@ print(subprocess.call(['weblocks', 'list', 'x'], stdout=subprocess.DEVNULL))
 
 def printed(path, pattern):
     """The lines of the page that are commands and match."""
-    with open(os.path.join(SOURCE, path), encoding='utf-8') as file:
-        return re.findall(rf'^    ({pattern}.*)$', file.read(), re.MULTILINE)
+    return re.findall(rf'^    ({pattern}.*)$', read_text(os.path.join(SOURCE, path)), re.MULTILINE)
 
 
 @unittest.skipUnless(shutil.which('dbus-run-session') and
@@ -61,8 +60,7 @@ class NotInstalled(unittest.TestCase):
         without, within = printed('docs/guides/testing.md', '.*dbus-run-session')
         with tempfile.TemporaryDirectory(prefix='weblocks-devenv-') as directory:
             script = os.path.join(directory, 'kill.py')
-            with open(script, 'w', encoding='utf-8') as file:
-                file.write(KILL)
+            write_text(script, KILL)
             for line, status in ((without, 1), (within, 0)):
                 with self.subTest(line):
                     line = line.replace('./run-my-tests', f'{sys.executable} {script}')

@@ -15,7 +15,7 @@ import unittest
 import xml.etree.ElementTree as ElementTree
 
 import tap
-from buses import environment
+from buses import environment, read_text
 from installation import Installation
 
 NAME = 'org.w3.WebLocks'
@@ -168,8 +168,7 @@ class Units(unittest.TestCase):
             self.skipTest('built without the gateway to a cluster')
         socket, = (path for path in STAGE.files()
                    if path.endswith('/system/weblocks-clusterd.socket'))
-        with open(socket, encoding='utf-8') as file:
-            lines = file.read().splitlines()
+        lines = read_text(socket).splitlines()
         self.assertEqual([line for line in lines if re.match('(Listen|Socket|Directory)', line)],
                          ['ListenSequentialPacket=/run/weblocks-cluster/socket',
                           f"SocketUser={STAGE.options['system_user']}", 'SocketMode=0600',

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-from buses import PATIENCE, TEST_ALL, Bus, environment
+from buses import PATIENCE, TEST_ALL, Bus, environment, read_bytes, read_text
 from gi.repository import Gio
 from harness import RawClient, owner_of, pid_of
 from installation import Installation, Superproject, meson, run
@@ -93,8 +93,7 @@ class Staged(unittest.TestCase):
         traces = (re.compile(rb'@\w+@'), os.fsencode(self.directory),
                   os.fsencode(self.stage.build), os.fsencode(environment('WEBLOCKS_SOURCE_DIR')))
         for path in self.stage.files():
-            with open(path, 'rb') as file:
-                content = file.read()
+            content = read_bytes(path)
             if content.startswith(b'\x7fELF') or content.startswith(b'!<arch>'):
                 continue
             for trace in traces:
@@ -107,8 +106,7 @@ class Staged(unittest.TestCase):
             if self.stage.options['docs'] == 'enabled':
                 self.fail('no reference page, in spite of docs=enabled')
             self.skipTest('built without the DocBook tools')
-        with open(page, encoding='utf-8') as file:
-            text = file.read()
+        text = read_text(page)
         for name in ('org.w3.WebLocks', 'org.w3.WebLocks.Service'):
             tree = ElementTree.parse(
                 self.stage.path(self.stage.options['datadir'], f'dbus-1/interfaces/{name}.xml'))
@@ -192,8 +190,7 @@ class Files(unittest.TestCase):
                 ('user', '--session --idle-exit=60', None),
                 ('system', '--system --idle-exit=60', INSTALLATION.options['system_user'])):
             with self.subTest(kind):
-                with open(self.unit(kind), encoding='utf-8') as file:
-                    service = read_ini(file.read())['Service']
+                service = read_ini(read_text(self.unit(kind)))['Service']
                 self.assertEqual(service['Type'], 'dbus')
                 self.assertEqual(service['BusName'], NAME)
                 self.assertEqual(service['ExecStart'], f'{weblocksd()} {options}')
@@ -231,8 +228,7 @@ class Files(unittest.TestCase):
         if not has_cluster():
             self.skipTest('built without the gateway to a cluster')
         example = INSTALLATION.path('share/doc/weblocks-cluster/examples/cluster.conf')
-        with open(example, encoding='utf-8') as file:
-            text = file.read()
+        text = read_text(example)
         with tempfile.NamedTemporaryFile('w', encoding='utf-8', suffix='.conf') as file:
             # What is commented out is the default, but for the credential, which doesn't exist.
             file.write(re.sub('(?m)^#(Root|SessionTimeout)', r'\1', text))

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-from buses import environment
+from buses import environment, read_text, write_text
 
 SOURCE = environment('WEBLOCKS_SOURCE_DIR')
 BUILD = environment('WEBLOCKS_BUILD_DIR')
@@ -24,8 +24,7 @@ class ListedPackages(unittest.TestCase):
         """Returns (exit status, output) for a configuration with this log."""
         with tempfile.TemporaryDirectory(prefix='weblocks-listed-') as build:
             os.mkdir(os.path.join(build, 'meson-logs'))
-            with open(os.path.join(build, 'meson-logs', 'meson-log.txt'), 'w', encoding='utf-8') as file:
-                file.write(log)
+            write_text(os.path.join(build, 'meson-logs', 'meson-log.txt'), log)
             result = subprocess.run([sys.executable, LISTED_PACKAGES, build, *packages], cwd=SOURCE,
                                     stdout=subprocess.PIPE, check=False, text=True)
             return result.returncode, result.stdout
@@ -65,7 +64,6 @@ class ListedPackages(unittest.TestCase):
 
     def test_the_log_of_this_build(self):
         """Without any list, about everything is missing: the lines of this version of meson are recognized."""
-        with open(os.path.join(BUILD, 'meson-logs', 'meson-log.txt'), encoding='utf-8') as file:
-            output = self.check(file.read())[1]
+        output = self.check(read_text(os.path.join(BUILD, 'meson-logs', 'meson-log.txt')))[1]
         for package in ('libglib2.0-dev', 'libsystemd-dev', 'ninja-build', 'pkgconf', 'gcc-12'):
             self.assertIn(f': {package}', output)

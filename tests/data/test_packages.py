@@ -13,7 +13,7 @@ import re
 import tempfile
 import unittest
 
-from buses import environment
+from buses import environment, read_text
 from flatpak import manifest
 from installation import meson
 
@@ -31,8 +31,7 @@ def has_node(build):
 
 
 def read(*parts):
-    with open(os.path.join(DEBIAN, *parts), encoding='utf-8') as file:
-        return file.read()
+    return read_text(os.path.join(DEBIAN, *parts))
 
 
 def paragraphs(text):

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 from glob import glob
 
-from buses import environment
+from buses import environment, read_text
 
 SCRIPTS = os.path.join(environment('WEBLOCKS_SOURCE_DIR'), 'docs', 'site')
 BUILD = environment('WEBLOCKS_BUILD_DIR')
@@ -36,8 +36,7 @@ class Site(unittest.TestCase):
             raise AssertionError(made.stdout)
 
     def read(self, name):
-        with open(os.path.join(self.site, name), encoding='utf-8') as file:
-            return file.read()
+        return read_text(os.path.join(self.site, name))
 
     def test_every_link_has_a_target(self):
         checked = script('check_links.py', self.site)

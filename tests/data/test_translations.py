@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import unittest
 
-from buses import environment
+from buses import environment, read_text
 from installation import run
 
 SOURCE = environment('WEBLOCKS_SOURCE_DIR')
@@ -27,8 +27,7 @@ KEYWORDS = ('_', 'N_', 'C_:1c,2', 'NC_:1c,2', 'g_dngettext:2,3')
 
 
 def read(*path):
-    with open(os.path.join(SOURCE, *path), encoding='utf-8') as file:
-        return file.read()
+    return read_text(os.path.join(SOURCE, *path))
 
 
 def listed():

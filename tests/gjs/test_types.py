@@ -17,7 +17,7 @@ import sys
 import tempfile
 import unittest
 
-from buses import environment
+from buses import environment, read_text
 
 MODULE, DECLARATIONS, USES = map(os.path.abspath, sys.argv[1:4])
 IMPORT = sys.argv[4]
@@ -26,8 +26,7 @@ del sys.argv[1:5]
 
 
 def read(path):
-    with open(path, encoding='utf-8') as file:
-        return file.read()
+    return read_text(path)
 
 
 def declarations(path):

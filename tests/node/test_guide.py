@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 
-from buses import environment, spawn
+from buses import environment, read_text, spawn, write_text
 from harness import PATIENCE, BusTestCase, wait_for
 
 GUIDE = os.path.abspath(sys.argv.pop(1))
@@ -28,8 +28,7 @@ class Guide(BusTestCase):
                                  'LD_LIBRARY_PATH': environment('WEBLOCKS_LIBRARY_DIR')})
 
         def printed():
-            with open(path, encoding='utf-8') as file:
-                return file.read()
+            return read_text(path)
         return process, printed
 
     def test_the_lock_is_handed_over_after_a_kill(self):
@@ -37,16 +36,14 @@ class Guide(BusTestCase):
             self.skipTest('the module for Node.js was not built')
         if shutil.which('node') is None:
             self.skipTest('Node.js is not installed')
-        with open(GUIDE, encoding='utf-8') as file:
-            blocks = re.findall(r'^```(\w*)\n(.*?)^```$', file.read(), re.MULTILINE | re.DOTALL)
+        blocks = re.findall(r'^```(\w*)\n(.*?)^```$', read_text(GUIDE), re.MULTILINE | re.DOTALL)
         (language, program), *outputs = blocks
         self.assertEqual((language, [language for language, _ in outputs]), ('js', ['', '', '']))
         holds, waits, has_got = (output for _, output in outputs)
         directory = self.enterContext(tempfile.TemporaryDirectory(prefix='weblocks-guide-'))
         os.mkdir(os.path.join(directory, 'node_modules'))
         os.symlink(PACKAGE, os.path.join(directory, 'node_modules', 'weblocks'))
-        with open(os.path.join(directory, 'print.mjs'), 'w', encoding='utf-8') as file:
-            file.write(program)
+        write_text(os.path.join(directory, 'print.mjs'), program)
         observer = self.client()
 
         first, printed_by_first = self.start(directory, 1)

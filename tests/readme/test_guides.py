@@ -17,7 +17,7 @@ import sys
 import tempfile
 from glob import glob
 
-from buses import environment
+from buses import environment, read_text
 from harness import PATIENCE, BusTestCase
 
 GUIDES = os.path.abspath(sys.argv.pop(1))
@@ -45,8 +45,7 @@ EXCLUDED = {'README.md', 'window.md', 'qt.md', 'by-hand.md', 'node.md'}
 
 def programs(guide):
     """[(language, program, output)]"""
-    with open(guide, encoding='utf-8') as file:
-        blocks = re.findall(r'^```(\w*)\n(.*?)^```$', file.read(), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r'^```(\w*)\n(.*?)^```$', read_text(guide), re.MULTILINE | re.DOTALL)
     if [bool(language) for language, _text in blocks] != [True, False] * (len(blocks) // 2):
         raise AssertionError(f'{guide}: a program is not followed by its output')
     return [(language, text, printed)
@@ -131,8 +130,7 @@ class Guides(BusTestCase):
                 self.assertEqual((done.returncode != 0, done.stderr.strip().rpartition('\n')[2]), (bool(error), error))
 
     def test_each_guide_is_in_the_index_once(self):
-        with open(os.path.join(GUIDES, 'README.md'), encoding='utf-8') as file:
-            listed = re.findall(r'\]\(([^)]*)\)', file.read())
+        listed = re.findall(r'\]\(([^)]*)\)', read_text(os.path.join(GUIDES, 'README.md')))
         self.assertEqual(sorted(listed), sorted(set(glob('*.md', root_dir=GUIDES)) - {'README.md'}))
 
     def test_each_guide_with_programs_has_a_test(self):

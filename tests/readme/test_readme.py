@@ -18,7 +18,7 @@ import signal
 import subprocess
 import sys
 
-from buses import environment, spawn
+from buses import environment, read_text, spawn, write_text
 from harness import PATIENCE, BusTestCase, wait_exit, wait_for
 
 README = os.path.abspath(sys.argv.pop(1))
@@ -38,8 +38,7 @@ JS_INSTALLED = 'file:///usr/share/weblocks-1/gjs/'
 
 def snippets():
     """The blocks of the section: language -> text."""
-    with open(README, encoding='utf-8') as file:
-        text = file.read()
+    text = read_text(README)
     section = re.search(rf'^## {SECTION}\n(.*?)(?=^## |\Z)', text, re.MULTILINE | re.DOTALL)
     if section is None:
         raise AssertionError(f'{README} has no section "{SECTION}"')
@@ -77,8 +76,7 @@ class Readme(BusTestCase):
         return fd
 
     def write(self, name, text, mode=0o644):
-        with open(self.path(name), 'w', encoding='utf-8') as file:
-            file.write(text)
+        write_text(self.path(name), text)
         os.chmod(self.path(name), mode)
         return self.path(name)
 

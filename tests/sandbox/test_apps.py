@@ -9,7 +9,7 @@ import stat
 import unittest
 import unittest.mock
 
-from buses import why_no_other_users
+from buses import why_no_other_users, write_bytes
 from calls import DBusError
 from sockets import LockSocket, open_socket_call
 from sandboxcase import APP, OTHER_APP, AppProcess, SandboxCase, info
@@ -157,8 +157,7 @@ class BadFiles(SandboxCase):
 
     def test_symlink(self):
         path = os.path.join(self.shared, 'good')
-        with open(path, 'wb') as file:
-            file.write(info(APP))
+        write_bytes(path, info(APP))
         self.bad('--symlink', path, '/.flatpak-info')
 
     def test_symlink_to_nothing(self):
@@ -181,8 +180,7 @@ class BadFiles(SandboxCase):
             self.skipTest('needs root and /dev/fuse')
         self.assertTrue(stat.S_ISCHR(os.stat('/dev/fuse').st_mode))
         path = os.path.join(self.shared, 'plain')
-        with open(path, 'wb') as file:
-            file.write(info(APP))
+        write_bytes(path, info(APP))
         app = self.app_in('--bind', path, '/.flatpak-info', '--dev-bind', '/dev/fuse', '/dev/fuse',
                           '--cap-add', 'ALL', user_namespace=False)
         # The service hasn't identified it yet: that happens at its first call.
@@ -225,8 +223,7 @@ class Chroots(SandboxCase):
         self.assertEqual([entry[2] for entry in self.control.query()[0]], [app.name])
 
     def test_of_an_app(self):
-        with open(os.path.join(self.root, '.flatpak-info'), 'wb') as file:
-            file.write(info(APP))
+        write_bytes(os.path.join(self.root, '.flatpak-info'), info(APP))
         self.assert_together(self.chrooted(*self.with_service), self.app(APP))
 
     def test_in_an_unknown_mount(self):

@@ -14,7 +14,7 @@ import unittest.mock
 
 from gi.repository import Gio, GLib
 
-from buses import die_with_parent, end
+from buses import die_with_parent, end, read_text
 from calls import LOCKS, ROOT, SERVICE, DBusError, bucket_path
 from clustercase import BUCKET, CONFIG
 from fakebus import LATER, FakeBus
@@ -97,8 +97,7 @@ class CredentialsCase(unittest.TestCase):
         if app_id is None:
             return process.pid
         # bwrap is the parent of the process.
-        with open(f'/proc/{process.pid}/task/{process.pid}/children', encoding='ascii') as file:
-            return int(file.read().split()[0])
+        return int(read_text(f'/proc/{process.pid}/task/{process.pid}/children').split()[0])
 
     def pidfd(self, pid):
         fd = os.pidfd_open(pid)

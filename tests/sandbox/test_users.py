@@ -11,7 +11,7 @@ import subprocess
 import unittest
 import unittest.mock
 
-from buses import why_no_other_users
+from buses import read_text, why_no_other_users
 from harness import FACTOR
 from sandboxcase import APP, SandboxCase, why_no_sandbox
 
@@ -56,8 +56,7 @@ class WithoutPrivileges(Unprivileged):
         tried = subprocess.run(['setpriv', f'--reuid={SERVICE_UID}', '--clear-groups', 'ls',
                                 f'/proc/{os.getpid()}/root/'], capture_output=True, check=False)
         self.assertNotEqual(tried.returncode, 0)
-        with open(f'/proc/{self.daemon.process.pid}/status', encoding='ascii') as file:
-            self.assertIn('CapEff:\t0000000000000000', file.read())
+        self.assertIn('CapEff:\t0000000000000000', read_text(f'/proc/{self.daemon.process.pid}/status'))
 
     def test_users(self):
         self.assert_together(self.plain(USER), self.plain(USER))

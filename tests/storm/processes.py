@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 
-from buses import spawn
+from buses import read_text, spawn
 from history import FLAG_KILL, Kind, now, unique_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -211,8 +211,7 @@ class ServiceProcess:
         self.dead = True
 
     def memory_kib(self):
-        with open(f'/proc/{self.pid}/statm', encoding='ascii') as file:
-            return int(file.read().split()[1]) * os.sysconf('SC_PAGE_SIZE') // 1024
+        return int(read_text(f'/proc/{self.pid}/statm').split()[1]) * os.sysconf('SC_PAGE_SIZE') // 1024
 
     def descriptors(self):
         return len(os.listdir(f'/proc/{self.pid}/fd'))

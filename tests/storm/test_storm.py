@@ -8,7 +8,7 @@ import re
 import unittest
 
 from stormcase import HERE, StormCase, diagnostic, main, why_no_cluster
-from buses import TEST_ALL, full_size
+from buses import TEST_ALL, full_size, read_text
 from ensemble import DOCUMENTED_TICK_MS
 from smallfs import has_own_mounts, take_own_mounts
 import history
@@ -73,8 +73,7 @@ class Notes(StormCase):
     """The records written in C and in Python have the same format."""
 
     def test_kinds(self):
-        with open(os.path.join(HERE, 'history.h'), encoding='utf-8') as file:
-            header = re.sub(r'/\*.*?\*/', '', file.read(), flags=re.S)
+        header = re.sub(r'/\*.*?\*/', '', read_text(os.path.join(HERE, 'history.h')), flags=re.S)
         for prefix, words in (('', history.Kind), ('', history.Outcome), ('FAULT_', history.Fault),
                               ('LEFT_', history.Left)):
             text = re.search(rf'typedef enum \{{([^{{}}]*?)\}} History{words.__name__};', header)[1]

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import uuid
 
-from buses import end, read_lines, wait_exit, why_no_other_users
+from buses import end, read_lines, read_text, wait_exit, why_no_other_users, write_text
 from installation import run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -89,8 +89,7 @@ class Machine:
     def _write(self, text, *parts):
         path = self.path(*parts)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, 'w', encoding='utf-8') as file:
-            file.write(text)
+        write_text(path, text)
 
     def _make_tree(self):
         os.chmod(self.directory, 0o755)
@@ -127,8 +126,7 @@ class Machine:
         # The second file is for the gateway to a cluster, if it is built.
         for source in self._installed('sysusers.d/weblocks.conf') + \
                 self._installed('sysusers.d/weblocks-cluster.conf'):
-            with open(source, encoding='utf-8') as file:
-                text += file.read()
+            text += read_text(source)
         text += 'u root 0 "root" /root /bin/sh\nu nobody 65534\nu messagebus -\n' \
                 'g systemd-journal -\n'
         text += ''.join(f'u {name} {uid} "{name}" /tmp /bin/sh\n' for name, uid in USERS.items())

@@ -22,8 +22,8 @@ import unittest
 import xml.etree.ElementTree as ElementTree
 
 import buses
-from buses import (PATIENCE, Bus, die_with_parent, environment, read_lines, spawn,
-                   why_no_other_users)
+from buses import (PATIENCE, Bus, die_with_parent, environment, read_lines, read_text, spawn,
+                   why_no_other_users, write_text)
 from calls import DBusError
 from harness import BusTestCase, RawClient, Service
 from installation import Installation
@@ -81,20 +81,17 @@ class SystemBus(Bus):
     def __init__(self, policy):
         super().__init__(config=system_config(policy))
         self._passwd = os.path.join(self.directory, 'passwd')
-        with open('/etc/passwd', encoding='utf-8') as file:
-            users = file.read()
+        users = read_text('/etc/passwd')
         own = {staged().options['system_user']: SERVICE_UID, 'alice': ALICE, 'bob': BOB,
                'big': BIG, 'last': LAST, **{f'user-{uid}': uid for uid in MANY_USERS}}
         users += ''.join(f'{name}:x:{uid}:{uid}::/nonexistent:/bin/false\n'
                          for name, uid in own.items())
-        with open(self._passwd, 'w', encoding='utf-8') as file:
-            file.write(users)
+        write_text(self._passwd, users)
         self._journal = None
 
     def _launch(self, *command, **options):
         config = os.path.join(self.directory, 'bus.conf')
-        with open(config, 'w', encoding='utf-8') as file:
-            file.write(self.config.format(socket=self.socket))
+        write_text(config, self.config.format(socket=self.socket))
         self.process = spawn([sys.executable, os.path.join(HERE, 'launch_bus.py'), self._passwd,
                               *command, f'--config-file={config}'],
                              stdin=subprocess.DEVNULL, stderr=self._log, bufsize=0, **options)

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import threading
 
-from buses import end, read_lines, readable, spawn
+from buses import end, read_lines, read_text, readable, spawn
 from harness import diagnostic, wait_exit, wait_for
 from machinecase import ALICE, BOB, KILL, UNIT, MachineCase, UnitChecks, main, of_user
 from sandboxcase import APP, OTHER_APP, Sandboxes
@@ -19,14 +19,12 @@ from unitcase import ask_for_long_names, size
 
 
 def read_status(pid):
-    with open(f'/proc/{pid}/status', encoding='utf-8') as file:
-        return dict(re.findall(r'(?m)^(\w+):[ \t]*(.*)$', file.read()))
+    return dict(re.findall(r'(?m)^(\w+):[ \t]*(.*)$', read_text(f'/proc/{pid}/status')))
 
 
 def service_section(path):
     """[Service] as a list of (key, value)."""
-    with open(path, encoding='utf-8') as file:
-        lines = file.read().partition('[Service]\n')[2].splitlines()
+    lines = read_text(path).partition('[Service]\n')[2].splitlines()
     return [tuple(line.split('=', 1)) for line in lines if re.match(r'\w+=', line)]
 
 
@@ -175,8 +173,7 @@ class SystemUnit(UnitChecks):
         self.assertEqual((status['NoNewPrivs'], status['Seccomp']), ('1', '2'))
         for kind in ('Inh', 'Prm', 'Eff', 'Amb', *self.BOUND):
             self.assertEqual(int(status[f'Cap{kind}'], 16), 0, kind)
-        with open(f'/proc/{pid}/limits', encoding='utf-8') as file:
-            limits = file.read()
+        limits = read_text(f'/proc/{pid}/limits')
         self.assertRegex(limits, rf"Max open files +\d+ +{self.unit.setting('LimitNOFILE')} ")
         if self.owner is None:
             self.assertRegex(limits, r'Max core file size +0 +0 ')

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 
-from buses import PATIENCE
+from buses import PATIENCE, write_text
 from harness import wait_for
 from machinecase import ALICE, KILL, MachineCase, UnitChecks, main, of_user, run
 
@@ -30,8 +30,7 @@ DROP_IN = f'/etc/machine/system/{GATEWAY}.d/test.conf'
 
 def write(path, text):
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, 'w', encoding='utf-8') as file:
-        file.write(text)
+    write_text(path, text)
 
 
 class GatewayCase(MachineCase):
