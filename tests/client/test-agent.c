@@ -107,11 +107,8 @@ TEST("/agent/bad-bucket", test_bad_bucket)
 {
     g_autoptr(WebLocksAgent) agent = test_agent_new();
     g_autoptr(WebLocksManager) bad = web_locks_manager_new(agent, "");
-    g_autoptr(WebLocksOptions) options = test_if_available();
     g_auto(Answer) answer = {0};
 
-    assert_fails(web_locks_manager_request_sync(bad, "a", options, NULL, &test_error), G_IO_ERROR,
-                 G_IO_ERROR_INVALID_ARGUMENT);
     assert_fails(web_locks_manager_query_sync(bad, NULL, &test_error), G_IO_ERROR,
                  G_IO_ERROR_INVALID_ARGUMENT);
     assert_fails(web_locks_manager_break_sync(bad, "a", NULL, NULL, &test_error) >= 0, G_IO_ERROR,

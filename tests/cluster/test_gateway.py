@@ -20,7 +20,7 @@ import unittest
 import unittest.mock
 
 import clusterpackets as packets
-from buses import PATIENCE
+from buses import PATIENCE, read_text, write_text
 from clustergateway import boottime
 from clusterhosts import Host
 from engines import EngineClient, name_path
@@ -164,10 +164,8 @@ class GatewayCase(unittest.TestCase):
         host = Host(name, Place(), servers or self.ensemble.addresses, timeout)
         self.hosts.append(host)
         self.addCleanup(host.stop)
-        with open(host.config, encoding='utf-8') as file:
-            text = file.read()
-        with open(host.config, 'w', encoding='utf-8') as file:
-            file.write(text.replace('Servers=', f'{settings}Root={self.root}\nServers='))
+        text = read_text(host.config)
+        write_text(host.config, text.replace('Servers=', f'{settings}Root={self.root}\nServers='))
         return host, self.start_gateway(host)
 
     def start_through_proxy(self):
@@ -248,18 +246,14 @@ class Reasons(GatewayCase):
         service.wait_for_state('active')
         host.end_gateway()
         seen = os.path.join(host.gateway_state, 'seen')
-        with open(seen, encoding='utf-8') as file:
-            text = file.read()
-        with open(seen, 'w', encoding='utf-8') as file:
-            file.write(re.sub('[0-9a-f]{32}', '0' * 32, text))
+        text = read_text(seen)
+        write_text(seen, re.sub('[0-9a-f]{32}', '0' * 32, text))
         service = self.start_gateway(host)
         self.assertNotIn(('active', ''), service.wait_for_state('lost', 'other-data'))
         # Also if somebody has entered the new id.
         host.end_gateway()
-        with open(host.config, encoding='utf-8') as file:
-            config = file.read()
-        with open(host.config, 'w', encoding='utf-8') as file:
-            file.write(config.replace('Root=', f'ClusterId={re.search("[0-9a-f]{32}", text)[0]}\nRoot='))
+        config = read_text(host.config)
+        write_text(host.config, config.replace('Root=', f'ClusterId={re.search("[0-9a-f]{32}", text)[0]}\nRoot='))
         service = self.start_gateway(host)
         self.assertNotIn(('active', ''), service.wait_for_state('lost', 'other-data'))
 
@@ -351,13 +345,11 @@ class Reasons(GatewayCase):
         """Starts a gateway with a server whose configuration has other lines."""
         ensemble = Ensemble()
         config = ensemble.servers[0].config
-        with open(config, encoding='ascii') as file:
-            text = file.read()
+        text = read_text(config)
         for line in lines:
             text, n = re.subn(f'{line.partition("=")[0]}=.*', line, text)
             self.assertEqual(n, 1)
-        with open(config, 'w', encoding='ascii') as file:
-            file.write(text)
+        write_text(config, text)
         self.enterContext(ensemble)
         return self.start(servers=ensemble.addresses)
 

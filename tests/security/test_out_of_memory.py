@@ -14,7 +14,7 @@ import struct
 import tempfile
 
 from calls import DBusError
-from harness import FACTOR, GLib, LockError, diagnostic, environment, main, wait_for
+from harness import FACTOR, GLib, LockError, diagnostic, environment, wait_for
 from sockets import LockSocket, open_socket_call
 from statecase import StateCase
 
@@ -278,5 +278,3 @@ class AtStart(OutOfMemory):
 
 
 del OutOfMemory
-if __name__ == '__main__':
-    main()

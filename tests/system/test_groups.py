@@ -9,9 +9,9 @@ import shutil
 import subprocess
 import tempfile
 
-from buses import PATIENCE, end, environment, read_lines, spawn
+from buses import PATIENCE, end, environment, read_lines, spawn, write_text
 from calls import bucket_path, other_path
-from harness import main, service_with
+from harness import service_with
 from systembus import ALICE, BIG, BOB, LAST, SystemCase, UserService
 
 SCANNER = 64200
@@ -258,8 +258,7 @@ class Guide(GroupCase):
         os.chmod(self.directory, 0o755)
         # What a backup is here: it says that it runs, and goes on until its input ends.
         self.backup = os.path.join(self.directory, 'backup')
-        with open(self.backup, 'w', encoding='utf-8') as file:
-            file.write('#!/bin/sh\necho runs\ncat\n')
+        write_text(self.backup, '#!/bin/sh\necho runs\ncat\n')
         os.chmod(self.backup, 0o755)
         os.symlink(environment('WEBLOCKS_CLI'), os.path.join(self.directory, 'weblocks'))
 
@@ -317,7 +316,3 @@ class OtherBuses(SystemCase):
         for client in (self.user(0), self.user(ALICE, groups=[SCANNER])):
             self.assert_error('NotSupported', client.request, 'x', BUCKET)
             self.assert_error('NotSupported', client.inspect, BUCKET)
-
-
-if __name__ == '__main__':
-    main()

@@ -6,7 +6,7 @@
 import os
 import re
 
-from harness import diagnostic, main
+from harness import diagnostic
 from systembus import ALICE, MANY_USERS, SystemCase, unit_path
 from unitcase import ask_for_long_names, size
 
@@ -67,7 +67,3 @@ class Memory(SystemCase):
         files = [os.stat(os.path.join(self.directory, name))
                  for name in os.listdir(self.directory)]
         return most + sum(file.st_blocks * 512 for file in files)
-
-
-if __name__ == '__main__':
-    main()

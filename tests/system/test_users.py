@@ -14,7 +14,7 @@ import subprocess
 from gi.repository import Gio, GLib
 
 from calls import ADMIN, LOCKS, PROPERTIES, ROOT, SERVICE, DBusError, bucket_path
-from harness import DRIVER, DRIVER_PATH, main, service_with
+from harness import DRIVER, DRIVER_PATH, service_with
 from rawbus import method_call
 from systembus import ALICE, BIG, BOB, LAST, SERVICE_UID, SystemCase, staged
 
@@ -349,7 +349,3 @@ class OpenPolicy(SystemCase):
         client = self.raw_client(uid=ALICE)
         self.assertEqual(client.call(DRIVER_PATH, DRIVER, 'RequestName',
                                      GLib.Variant('(su)', (SERVICE, 4)), destination=DRIVER), (1,))
-
-
-if __name__ == '__main__':
-    main()
