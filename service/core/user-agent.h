@@ -97,8 +97,8 @@ guint32 user_agent_get_n_requests(const UserAgent *user_agent);
  * in eight microseconds. */
 void user_agent_retire_token(UserAgent *user_agent, guint64 token);
 
-/* The same if it is not known which tokens an earlier instance has issued: at most those that were
- * TOKENS_AHEAD of the system clock. */
+/* The same for an instance that begins, since one before it may have issued tokens of which it
+ * knows nothing: by another state, or none. They were at most TOKENS_AHEAD of the system clock. */
 void user_agent_retire_unknown_tokens(UserAgent *user_agent);
 
 /* Gets the manager of an owner's bucket, or creates it. Returns a new reference. */

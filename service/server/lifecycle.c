@@ -125,8 +125,7 @@ lifecycle_run(Server *server)
     server->stage = SERVER_RUNNING;
     server->user_agent.gives_cells = TRUE;
     clock_tick(server);
-    if (server->state == NULL)
-        user_agent_retire_unknown_tokens(&server->user_agent);
+    user_agent_retire_unknown_tokens(&server->user_agent);
     if (server->idle_exit_us > 0)
         arm_idle_timer(server, server->idle_exit_us);
     admit_clients(server);
