@@ -13,7 +13,6 @@
 #include "cli/lock-output.h"
 #include "cli/signals.h"
 #include "cli/target.h"
-#include "client-lib/agent-private.h"
 #include "common/bus-names.h"
 
 /* The protocol has 32 bits for a time-out in milliseconds, and 0 means no time-out. A longer time
@@ -490,7 +489,6 @@ holder_main(Holder *self)
     }
     g_unix_fd_add(signals_fd, G_IO_IN, on_signal, self);
     self->agent = web_locks_agent_new(target_bus(&self->options.target), NULL);
-    connection_refuse_cells(web_locks_agent_get_connection(self->agent));
     g_timeout_add(LANGUAGE_MS, on_language_time, NULL);
     start_connecting(self);
     g_main_loop_run(self->loop);

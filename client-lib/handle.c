@@ -237,14 +237,15 @@ is_in_use(WebLocksHandle *self)
     return self->lock != NULL;
 }
 
-/* Returns the number of the cell for a request, or 0. */
+/* Returns the number of the cell for a request, or 0. The child of a fork() has its request refused
+ * later. */
 static guint
 take_cell(WebLocksHandle *self)
 {
     Connection *connection = web_locks_manager_get_connection(self->manager);
 
-    if (self->cells == NULL) {
-        self->cells = cells_ref(connection_get_cells(connection));
+    if (self->cells == NULL && is_of_this_process(self)) {
+        self->cells = cells_ref(connection_share_cells(connection));
         self->options.cell = cells_take_number(self->cells);
         if (self->options.cell > 0)
             g_atomic_pointer_set(&self->cell, cells_get(self->cells, self->options.cell));

@@ -55,15 +55,12 @@ connection_get_context(const Connection *self)
 }
 
 Cells *
-connection_get_cells(Connection *self)
+connection_share_cells(Connection *self)
 {
-    return recovery_get_cells(lock_table_get_recovery(self->table));
-}
+    Recovery *recovery = lock_table_get_recovery(self->table);
 
-void
-connection_refuse_cells(Connection *self)
-{
-    recovery_refuse_cells(lock_table_get_recovery(self->table));
+    recovery_want_cells(recovery);
+    return recovery_get_cells(recovery);
 }
 
 const char *

@@ -32,11 +32,9 @@ void connection_unref(Connection *self);
 Session *connection_get_session(const Connection *self);
 GMainContext *connection_get_context(const Connection *self);
 
-/* With the session lock held. */
-Cells *connection_get_cells(Connection *self);
-
-/* For a process without handles, before it connects. */
-void connection_refuse_cells(Connection *self);
+/* For the first handle: from now on the service shares cells. With the session lock held, and not
+ * after a fork(). */
+Cells *connection_share_cells(Connection *self);
 
 /* NULL until the bus is connected. */
 const char *connection_get_client_id(const Connection *self);

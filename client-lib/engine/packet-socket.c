@@ -124,6 +124,13 @@ packet_socket_close(PacketSocket *self)
     clear_queue(self);
 }
 
+void
+packet_socket_shut_down(PacketSocket *self)
+{
+    if (self->is_open)
+        shutdown(self->descriptor.fd, SHUT_RDWR);
+}
+
 /* ---- sending */
 
 /* Returns FALSE if the socket is not writable or sending has failed. */

@@ -31,6 +31,9 @@ void packet_socket_free(PacketSocket *self);
 gboolean packet_socket_open(PacketSocket *self, int fd, guint32 packet_max);
 void packet_socket_close(PacketSocket *self);
 
+/* Makes both ends find that the socket was closed, after what was sent before. */
+void packet_socket_shut_down(PacketSocket *self);
+
 /* Messages are appended to the queue by packet_write_*() and then sent, as far as the kernel
  * accepts them. */
 GByteArray *packet_socket_get_queue(PacketSocket *self);

@@ -38,8 +38,9 @@ struct Recovery {
 
     State state;
     BusCall *call;
-    gboolean is_prepared;   /* OpenSocket doesn't start the service */
-    gboolean refuses_cells; /* OpenSocket asks for the version before those */
+    gboolean is_prepared; /* OpenSocket doesn't start the service */
+    gboolean wants_cells; /* the next socket is opened with them */
+    gboolean has_asked;   /* this socket was */
     PacketSocket *socket;
     GArray *live; /* of PacketLiveEntry */
     Cells *cells;
@@ -206,9 +207,10 @@ open_socket(Recovery *self, gboolean is_prepared)
     self->is_prepared = message.no_auto_start = is_prepared;
     self->tried_us = g_get_monotonic_time();
     g_variant_builder_init(&options, G_VARIANT_TYPE_VARDICT);
+    self->has_asked = self->wants_cells;
     g_variant_builder_add(
         &options, "{sv}", BUS_OPTION_VERSION,
-        g_variant_new_uint32(self->refuses_cells ? PACKET_VERSION_MIN : PACKET_VERSION));
+        g_variant_new_uint32(self->wants_cells ? PACKET_VERSION : PACKET_VERSION_MIN));
     message.body = g_variant_new("(a{sv})", &options);
     self->call = bus_call(self->bus, &message, ANSWER_TIMEOUT_US, on_opened, self);
 }
@@ -255,6 +257,22 @@ recovery_owner_changed(Recovery *self)
 
 /* ---- the socket */
 
+/* Whether this socket was opened before cells were wanted. */
+static gboolean
+lacks_cells(const Recovery *self)
+{
+    return self->wants_cells && !self->has_asked;
+}
+
+/* A closed socket ends nothing, so one without cells is replaced as if the service had ended. */
+void
+recovery_want_cells(Recovery *self)
+{
+    self->wants_cells = TRUE;
+    if (self->state == STATE_OPEN && lacks_cells(self))
+        packet_socket_shut_down(self->socket);
+}
+
 static void
 take_live(Recovery *self, const PacketLive *live)
 {
@@ -268,6 +286,11 @@ take_live(Recovery *self, const PacketLive *live)
     }
     if (live->more)
         return;
+    if (lacks_cells(self)) {
+        packet_socket_close(self->socket);
+        try_now(self);
+        return;
+    }
     set_state(self, STATE_OPEN);
     self->delay_us = 0;
     self->n_refusals = 0;
@@ -320,7 +343,7 @@ open_again(Recovery *self, gboolean was_open)
         g_autoptr(GError) error = error_new_unavailable(_("the lock service closed the socket"));
 
         fail(self, error, TRUE);
-    } else if (is_suspect(self) && g_get_monotonic_time() < next_us) {
+    } else if (!lacks_cells(self) && is_suspect(self) && g_get_monotonic_time() < next_us) {
         wait_until(self, next_us);
     } else {
         try_now(self);
@@ -348,12 +371,6 @@ Cells *
 recovery_get_cells(Recovery *self)
 {
     return self->cells;
-}
-
-void
-recovery_refuse_cells(Recovery *self)
-{
-    self->refuses_cells = TRUE;
 }
 
 void

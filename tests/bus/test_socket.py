@@ -61,9 +61,12 @@ class Opening(SocketCase):
     def parameters(self, **options):
         handle, parameters = self.raw.result(self.raw.send(open_socket_call(**options)))
         self.assertEqual(handle, 0)
-        sock = LockSocket(self.raw.descriptors.pop())
+        sock = LockSocket(self.raw.descriptors.pop(0))
         self.addCleanup(sock.close)
         self.assertEqual(sock.read_live(), [])
+        if parameters.pop('cells', None) is not None:
+            os.close(self.raw.descriptors.pop())
+        self.assertEqual(self.raw.descriptors, [])
         return parameters, sock
 
     def test_parameters(self):

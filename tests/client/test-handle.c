@@ -125,6 +125,27 @@ test_enter(void)
     g_assert_cmpuint(web_locks_lock_get_token(lock), >, token);
 }
 
+/* The lock socket of before the first handle has no cells, and is replaced. */
+static void
+test_after_locks(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksHandle) handle = handle_new(manager);
+    g_autoptr(WebLocksLock) held = test_lock(manager, "b"), others = test_lock(other, "c");
+    g_autoptr(WebLocksLock) granted = NULL;
+    g_auto(Answer) waits = {0};
+
+    answer_ask(&waits, manager, "c");
+    test_wait_for_state(other, "b c | c");
+    enter(handle);
+    leave(handle);
+    expect_parked(handle);
+    g_assert_true(web_locks_lock_get_held(held));
+    test_release(others);
+    granted = answer_expect_lock(&waits);
+    assert_state(other, "b c | ");
+}
+
 /* That it is shown after a leave proves nothing of a parked lock, which a query ends. */
 static void
 test_dropped(void)
@@ -686,6 +707,7 @@ main(int argc, char **argv)
     has_cells = g_getenv("WEBLOCKS_TEST_SERVICE_OPTION") == NULL;
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/handle/enter", test_enter);
+    g_test_add_func("/handle/after-locks", test_after_locks);
     g_test_add_func("/handle/dropped", test_dropped);
     g_test_add_func("/handle/two", test_two);
     g_test_add_func("/handle/many", test_many);

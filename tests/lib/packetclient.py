@@ -16,6 +16,7 @@ import struct
 import time
 
 VERSION = 3
+VERSION_MIN = 2  # without cells
 REQUEST, RELEASE, ABORT, SYNC, END, DOWNGRADE = range(2, 8)
 ANSWER, GRANTED, ENDED, LIVE, CLOSED, WANTED = range(65, 71)
 NO_ANSWER = 1

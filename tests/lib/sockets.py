@@ -21,7 +21,7 @@ from packetclient import LockError, LockSocket
 from rawbus import DRIVER, DRIVER_PATH, method_call
 
 
-def open_socket_call(version=packets.VERSION, **options):
+def open_socket_call(version=packets.VERSION_MIN, **options):
     """`version` as a number, or None: without it; anything else as a GLib.Variant."""
     if version is not None:
         options['version'] = GLib.Variant('u', version) if isinstance(version, int) else version
@@ -30,13 +30,13 @@ def open_socket_call(version=packets.VERSION, **options):
 
 def open_socket(client, **options):
     """The socket of a raw client that was made with `descriptors`. Its first message is read."""
-    return open_socket_and_cells(client, **options)[0]
+    return open_socket_and_cells(client, packets.VERSION_MIN, **options)[0]
 
 
-def open_socket_and_cells(client, **options):
+def open_socket_and_cells(client, version=packets.VERSION, **options):
     """The same, and the page of cells that the service offers, or None."""
     before = len(client.descriptors)
-    handle, parameters = client.result(client.send(open_socket_call(**options)))
+    handle, parameters = client.result(client.send(open_socket_call(version, **options)))
     received = client.descriptors[before:]
     del client.descriptors[before:]
     sock = LockSocket(received[handle], buses.PATIENCE)
@@ -101,7 +101,7 @@ class SocketClient(LockCalls):
 
     def _open(self):
         bus = self.bus
-        bus.result(bus.send(open_socket_call(version=2)))  # it has no cells
+        bus.result(bus.send(open_socket_call()))
         self.owner, = bus.call(DRIVER_PATH, DRIVER, 'GetNameOwner',
                                GLib.Variant('(s)', (SERVICE,)), destination=DRIVER)
         self.socket = _EventSocket(bus.descriptors.pop(), self._on_event)
