@@ -90,10 +90,11 @@ def markdown(report, pictures=()):
     if report.targets:
         parts += ['## Targets',
                   wrap('The bound is what the ratio would be without the library, or without the '
-                       'service: for pairs, two round trips of a byte over a socketpair; for many '
-                       'clients, bare packets; for a calm client, a process that only echoes and '
-                       'is flooded with as many bytes as the service with packets; for what storing '
-                       'adds with cold caches, two bare writes. "What bounds these figures" has more.'),
+                       'service: for pairs, two round trips of a byte over a socketpair; for a hand-over, '
+                       'packets in a main loop; for many clients, bare packets; for a calm client, a '
+                       'process that only echoes and is flooded with as many bytes as the service with '
+                       'packets; for what storing adds with cold caches, two bare writes. "What bounds '
+                       'these figures" has more.'),
                   show_targets(report.targets)]
     for key, table in report.tables.items():
         if not table.filled_rows():

@@ -75,9 +75,10 @@ def _flock(_settings, tables):
 
 def _handovers(_settings, tables):
     table = tables['handovers']
-    for peer, limit in ((handovers.name('dbus-broker'), 1.0), (handovers.by_hand('dbus-broker'), 1.35)):
-        yield Target(f'hand-over, one core: to {peer}',
-                     table.ratio(handovers.weblocks('dbus-broker'), peer, 'one'), limit)
+    by_hand, lock = handovers.by_hand('dbus-broker'), handovers.weblocks('dbus-broker')
+    in_loop = table.ratio(handovers.in_loop('dbus-broker'), by_hand, 'one')
+    for peer, limit, least in ((handovers.name('dbus-broker'), 1.0, None), (by_hand, 1.35, in_loop)):
+        yield Target(f'hand-over, one core: to {peer}', table.ratio(lock, peer, 'one'), limit, bound=least)
 
 
 def _throughput(settings, tables):
