@@ -332,14 +332,6 @@ on_terminated(const GError *error, gpointer data)
     end(data, STATE_GONE, PACKET_REASON_LOST, error);
 }
 
-static gboolean
-is_ready_for_method_calls(gpointer data)
-{
-    Connection *self = data;
-
-    return is_open(self) && lock_table_is_settled(self->table);
-}
-
 /* ---- signals of buckets */
 
 void
@@ -414,8 +406,7 @@ connection_new(GBusType bus_type,
     self->session = session_new(&session_funcs, self);
     self->bus = bus_new(self->session, bus_type, address, &bus_funcs, self);
     self->table = lock_table_new(self->session, self->bus, on_terminated, self);
-    self->method_calls =
-        method_calls_new(self->session, self->bus, is_ready_for_method_calls, self);
+    self->method_calls = method_calls_new(self->session, self->bus, self->table);
     return self;
 }
 

@@ -21,8 +21,7 @@ typedef enum {
 struct MethodCalls {
     Session *session;
     Bus *bus;
-    gboolean (*is_ready)(gpointer data);
-    gpointer data;
+    LockTable *table;
     GQueue method_calls; /* of MethodCall */
 };
 
@@ -202,12 +201,13 @@ method_call_try(MethodCall *self)
     MethodCalls *owner = self->owner;
     BusMessage call;
 
+    if (!bus_is_connected(owner->bus))
+        return;
     if (self->kind->build == NULL) {
-        if (bus_is_connected(owner->bus))
-            method_call_succeed(self, owner);
+        method_call_succeed(self, owner);
         return;
     }
-    if (!owner->is_ready(owner->data))
+    if (!lock_table_is_settled(owner->table))
         return;
     self->wait = WAIT_ANSWER;
     call = self->kind->build(self->data);
@@ -281,14 +281,13 @@ method_calls_finish(MethodCalls *self, const GError *error)
 }
 
 MethodCalls *
-method_calls_new(Session *session, Bus *bus, gboolean (*is_ready)(gpointer data), gpointer data)
+method_calls_new(Session *session, Bus *bus, LockTable *table)
 {
     MethodCalls *self = g_new0(MethodCalls, 1);
 
     self->session = session;
     self->bus = bus;
-    self->is_ready = is_ready;
-    self->data = data;
+    self->table = table;
     return self;
 }
 

@@ -13,6 +13,7 @@
 
 #include "client-lib/engine/bus.h"
 #include "client-lib/engine/completion.h"
+#include "client-lib/engine/lock-table.h"
 
 /* Describes a method call and the conversion of its reply. `read` gets a tuple and returns the
  * result for the application; if it returns NULL without an error, `build` is called again for a
@@ -33,9 +34,8 @@ typedef struct {
 
 typedef struct MethodCalls MethodCalls;
 
-/* `is_ready` returns whether calls can be sent now. If not, method_calls_try() is called later. */
-MethodCalls *
-method_calls_new(Session *session, Bus *bus, gboolean (*is_ready)(gpointer data), gpointer data);
+/* All are borrowed. */
+MethodCalls *method_calls_new(Session *session, Bus *bus, LockTable *table);
 void method_calls_free(MethodCalls *self);
 
 /* Starts a call. Borrowed data must be valid until the completion. Each call of an asynchronous
@@ -47,7 +47,7 @@ method_calls_start(MethodCalls *self, const MethodCallKind *kind, gpointer data,
 void method_call_refuse(
     const MethodCallKind *kind, gpointer data, Session *session, GError *error, Caller caller);
 
-/* Sends waiting calls, if `is_ready` allows it. */
+/* Sends waiting calls, if the bus is connected and no lock operation waits. */
 void method_calls_try(MethodCalls *self);
 
 /* A notification from the bus: the owner of the service's name has changed. */

@@ -153,6 +153,33 @@ TEST("/batch/in-callback", test_in_callback)
     answer_clear(&nested.inner);
 }
 
+static void
+on_outer_iterating(GObject *source, GAsyncResult *result, gpointer data)
+{
+    Nested *nested = data;
+
+    answer_take(source, result, &nested->outer);
+    n_sends = 0;
+    ask_inner(nested);
+    g_main_context_iteration(NULL, FALSE);
+    nested->n_sends = n_sends;
+}
+
+/* A main loop that a callback runs sends what the callback has requested. */
+TEST("/batch/in-loop-in-callback", test_in_loop_in_callback)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(WebLocksLock) outer = NULL, inner = NULL;
+    Nested nested = {.manager = manager};
+
+    web_locks_manager_request_async(manager, "outer", NULL, NULL, on_outer_iterating, &nested);
+    outer = answer_expect_lock(&nested.outer);
+    g_assert_cmpuint(nested.n_sends, ==, 1);
+    inner = answer_expect_lock(&nested.inner);
+    answer_clear(&nested.outer);
+    answer_clear(&nested.inner);
+}
+
 static gpointer
 release_in_thread(gpointer lock)
 {

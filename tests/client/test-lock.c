@@ -212,6 +212,30 @@ TEST("/lock/downgraded", test_downgrade)
     g_assert_cmpuint(web_locks_lock_get_token(lock), ==, token);
 }
 
+/* Both before the main context runs. */
+TEST("/lock/downgraded-and-lost", test_downgrade_and_lose)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), stolen = NULL;
+    g_autoptr(WebLocksOptions) steal = web_locks_options_new();
+    g_autoptr(GError) error = NULL;
+    g_auto(Losses) losses = {0};
+    guint n_notifies = 0;
+
+    web_locks_options_set_steal(steal, TRUE);
+    losses_watch(&losses, lock);
+    g_signal_connect(lock, "notify::mode", G_CALLBACK(count), &n_notifies);
+    g_assert_true(web_locks_lock_downgrade_sync(lock, NULL, &error));
+    g_assert_no_error(error);
+    stolen = web_locks_manager_request_sync(other, "a", steal, NULL, &error);
+    g_assert_no_error(error);
+    while (web_locks_lock_get_held(lock))
+        g_thread_yield();
+    g_assert_cmpuint(n_notifies + losses.n_lost, ==, 0);
+    test_wait(test_is_set, &losses.n_lost);
+    g_assert_cmpuint(n_notifies, ==, 1);
+}
+
 TEST("/lock/downgrade-refused", test_downgrade_refused)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
