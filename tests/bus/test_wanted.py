@@ -203,15 +203,6 @@ class Floods(WantedCase):
         self.flood(1)
         sock.wait_for(lambda: sock.wanted[-1] == (held, True), what='WANTED')
 
-    def test_a_bus_that_is_not_read(self):
-        raw = self.raw_client()
-        held, _ = raw.request('x', self.bucket)
-        self.flood()
-        raw.wait_for(lambda: raw.wanted and raw.wanted[-1] == (held, True), what='Wanted')
-        raw.ping()
-        self.assertLessEqual(len(raw.wanted), 3)
-        self.assertEqual(raw.wanted[-1], (held, True))
-
     def test_a_stopped_process(self):
         process = self.process_client()
         held, _ = process.request('x', self.bucket)
