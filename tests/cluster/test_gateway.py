@@ -512,9 +512,9 @@ class Proxy:
         data = b''
         with source, sink, contextlib.suppress(OSError):
             while chunk := source.recv(65536):
-                sink.sendall(chunk)
                 if note is not None:
                     data = note(data + chunk)
+                sink.sendall(chunk)
             sink.shutdown(socket.SHUT_RDWR)
 
     def note(self, data):
