@@ -196,13 +196,9 @@ wait_free(gpointer data)
 static void
 on_waits(AsyncResult *request, guint64 key)
 {
-    WebLocksAgent *agent;
-    Wait *wait;
+    WebLocksAgent *agent = async_result_get_source(request);
+    Wait *wait = g_new(Wait, 1);
 
-    if (request == NULL) /* cancelled */
-        return;
-    agent = async_result_get_source(request);
-    wait = g_new(Wait, 1);
     *wait = (Wait){g_object_ref(request), key};
     session_deliver(connection_get_session(web_locks_agent_get_connection(agent)),
                     async_result_get_context(request), wait_run, wait, wait_free);
@@ -219,15 +215,14 @@ web_locks_claim_make_options(const WebLocksClaim *self, gboolean steal)
 static void
 start_request(WebLocksClaim *self, AsyncResult *request)
 {
-    static const RequestFuncs funcs = {web_locks_lock_new, web_locks_lock_change,
-                                       web_locks_lock_listens, on_waits};
+    Caller caller = caller_of_result(request);
     g_autoptr(WebLocksOptions) options = web_locks_claim_make_options(self, FALSE);
     g_auto(RequestOptions) values = {0};
 
     request_options_init(&values, options);
     values.patient = self->is_patient;
-    web_locks_manager_start_request(self->manager, self->name, &values, &funcs,
-                                    caller_of_result(request));
+    caller.waits = on_waits;
+    web_locks_manager_start_request(self->manager, self->name, &values, caller);
 }
 
 /* ---- opening again */

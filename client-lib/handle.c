@@ -277,8 +277,7 @@ request(WebLocksHandle *self, gboolean is_waiting, Caller caller)
     if (error != NULL)
         caller_fail(caller, self->session, error);
     else
-        web_locks_manager_start_request(self->manager, self->name, &options, &web_locks_lock_funcs,
-                                        caller);
+        web_locks_manager_start_request(self->manager, self->name, &options, caller);
     session_leave(self->session);
 }
 

@@ -131,9 +131,6 @@ web_locks_lock_get_request(WebLocksLock *self)
     return self->request;
 }
 
-const RequestFuncs web_locks_lock_funcs = {web_locks_lock_new, web_locks_lock_change,
-                                           web_locks_lock_listens, NULL};
-
 /**
  * web_locks_lock_get_name:
  * @self: a lock

@@ -35,7 +35,6 @@ const char *web_locks_manager_get_path(WebLocksManager *self);
 void web_locks_manager_start_request(WebLocksManager *self,
                                      const char *name,
                                      const RequestOptions *options,
-                                     const RequestFuncs *funcs,
                                      Caller caller);
 
 /* Checks whether the agent can make requests, the name, and the options, in the order of the

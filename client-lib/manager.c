@@ -184,14 +184,13 @@ void
 web_locks_manager_start_request(WebLocksManager *self,
                                 const char *name,
                                 const RequestOptions *options,
-                                const RequestFuncs *funcs,
                                 Caller caller)
 {
     Connection *connection = web_locks_manager_get_connection(self);
     GError *error = NULL;
 
     if (web_locks_manager_check_request(self, name, options, &error))
-        connection_request(connection, funcs, self->bucket, name, options, caller);
+        connection_request(connection, self->bucket, name, options, caller);
     else
         caller_fail(caller, connection_get_session(connection), error);
 }

@@ -152,7 +152,7 @@ request_next(AsyncResult *all)
         async_result_return(all, error == NULL ? g_steal_pointer(&self->locks) : NULL,
                             (GDestroyNotify)g_ptr_array_unref, error);
     else
-        web_locks_manager_start_request(manager, name, &self->options, &web_locks_lock_funcs,
+        web_locks_manager_start_request(manager, name, &self->options,
                                         caller_async(manager, on_lock, cancellable, on_lock, all));
 }
 
@@ -285,7 +285,7 @@ web_locks_manager_request_many_sync(WebLocksManager *self,
     while ((name = choose_name(many, cancellable, &failure)) != NULL) {
         SyncCall sync;
 
-        web_locks_manager_start_request(self, name, &many->options, &web_locks_lock_funcs,
+        web_locks_manager_start_request(self, name, &many->options,
                                         caller_of_sync(&sync, cancellable));
         if (!add_lock(many, sync_call_wait(&sync, error)))
             return NULL;

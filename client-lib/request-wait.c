@@ -86,7 +86,7 @@ web_locks_request_new(WebLocksManager *manager,
 
     self = web_locks_request_new_pending(manager, NULL, cancellable, &caller);
     request_options_init(&values, options);
-    web_locks_manager_start_request(manager, name, &values, &web_locks_lock_funcs, caller);
+    web_locks_manager_start_request(manager, name, &values, caller);
     return self;
 }
 

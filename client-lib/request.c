@@ -104,7 +104,7 @@ web_locks_manager_request_async(WebLocksManager *self,
     request_options_init(&values, options);
     /* The cancellable is checked after name and options, as in the standard. */
     web_locks_manager_start_request(
-        self, name, &values, &web_locks_lock_funcs,
+        self, name, &values,
         caller_async(self, web_locks_manager_request_async, cancellable, callback, user_data));
 }
 
@@ -177,7 +177,6 @@ web_locks_manager_request_sync(WebLocksManager *self,
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
 
     request_options_init(&values, options);
-    web_locks_manager_start_request(self, name, &values, &web_locks_lock_funcs,
-                                    caller_of_sync(&sync, cancellable));
+    web_locks_manager_start_request(self, name, &values, caller_of_sync(&sync, cancellable));
     return sync_call_wait(&sync, error);
 }

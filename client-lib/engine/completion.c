@@ -140,7 +140,8 @@ caller_of_sync(SyncCall *sync, GCancellable *cancellable)
 void
 completion_init(Completion *self, Session *session, Caller caller)
 {
-    *self = (Completion){.session = session, .result = caller.result, .sync = caller.sync};
+    *self = (Completion){
+        .session = session, .result = caller.result, .sync = caller.sync, .waits = caller.waits};
     if (caller.sync != NULL)
         *caller.sync = (SyncCall){.session = session, .completion = self};
 }

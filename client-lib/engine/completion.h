@@ -45,6 +45,9 @@ typedef struct {
     AsyncResult *result;
     SyncCall *sync;
     GCancellable *cancellable; /* borrowed; may be NULL */
+    /* The service has queued the request for a lock, which has the option `key` there. May be
+     * called again, after a restart of the service. NULL: not called. */
+    void (*waits)(AsyncResult *result, guint64 key);
 } Caller;
 
 /* The arguments are those of async_result_new(). */
@@ -65,6 +68,7 @@ struct Completion {
     SyncCall *sync;
     CancelWatch *cancel;
     void (*cancelled)(gpointer data); /* NULL: it can't be cancelled */
+    void (*waits)(AsyncResult *result, guint64 key);
     gpointer data;
 };
 

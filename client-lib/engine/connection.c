@@ -159,7 +159,6 @@ notify_subscribers(Connection *self, GDBusMessage *signal, const char *name)
 
 void
 connection_request(Connection *self,
-                   const RequestFuncs *funcs,
                    GRefString *bucket,
                    const char *name,
                    const RequestOptions *options,
@@ -169,7 +168,7 @@ connection_request(Connection *self,
 
     session_enter(self->session);
     if (connection_check(self, &error))
-        request_start(self->table, self->session, funcs, bucket, name, options, caller);
+        request_start(self->table, self->session, bucket, name, options, caller);
     else
         caller_fail(caller, self->session, error);
     session_leave(self->session);

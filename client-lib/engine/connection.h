@@ -55,7 +55,6 @@ void connection_close(Connection *self);
  * method-call.h. */
 void connection_connect(Connection *self, Caller caller);
 void connection_request(Connection *self,
-                        const RequestFuncs *funcs,
                         GRefString *bucket,
                         const char *name,
                         const RequestOptions *options,

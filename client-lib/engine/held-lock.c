@@ -74,7 +74,7 @@ run_notification(gpointer data)
         lock = g_object_ref(request->lock);
     session_leave(request->session);
     if (lock != NULL)
-        request->funcs->lock_changed(lock, changes);
+        web_locks_lock_change(lock, changes);
 }
 
 static void
@@ -94,7 +94,7 @@ held_lock_begin(Request *self, guint64 token)
     session_stop_timer(self->session, &self->timer);
     self->token = token;
     request_set_state(self, STATE_HELD);
-    self->lock = self->funcs->lock_new(request_ref(self));
+    self->lock = web_locks_lock_new(request_ref(self));
     completion_return(&self->completion, self->lock, g_object_unref, NULL);
 }
 
@@ -104,7 +104,7 @@ held_lock_set_wanted(Request *self, gboolean is_wanted)
     if (self->is_wanted == is_wanted)
         return;
     g_atomic_int_set(&self->is_wanted, is_wanted);
-    if (self->lock != NULL && self->funcs->lock_listens(self->lock))
+    if (self->lock != NULL && web_locks_lock_listens(self->lock))
         notify(self, REQUEST_WANTED);
 }
 

@@ -25,7 +25,6 @@ struct Request {
     gatomicrefcount n_refs; /* one for the table, one for the lock object */
     Session *session;
     LockTable *table; /* NULL if the entry is not in it */
-    const RequestFuncs *funcs;
 
     int state;             /* a State; read atomically, written with the session lock held */
     Completion completion; /* of the request, and then of the release */

@@ -82,8 +82,8 @@ request_be_answered(Request *self, const PacketAnswer *answer)
         held_lock_begin(self, answer->token);
     } else if (answer->state == PACKET_STATE_WAITS) {
         request_set_state(self, STATE_WAITING);
-        if (self->funcs->waits != NULL)
-            self->funcs->waits(self->completion.result, self->entry.key);
+        if (self->completion.waits != NULL && self->completion.result != NULL)
+            self->completion.waits(self->completion.result, self->entry.key);
     } else {
         on_unavailable(self);
     }
@@ -301,7 +301,6 @@ static const LockEntryFuncs entry_funcs = {
 void
 request_start(LockTable *table,
               Session *session,
-              const RequestFuncs *funcs,
               GRefString *bucket,
               const char *name,
               const RequestOptions *options,
@@ -314,7 +313,6 @@ request_start(LockTable *table,
     g_atomic_ref_count_init(&self->n_refs);
     self->entry.funcs = &entry_funcs;
     self->session = session_ref(session);
-    self->funcs = funcs;
     self->bucket = g_ref_string_acquire(bucket);
     request_options_copy(&self->options, options);
     memcpy(self->name, name, length);

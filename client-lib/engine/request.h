@@ -24,26 +24,24 @@ typedef enum {
     REQUEST_DOWNGRADED = 4, /* the lock is shared now */
 } RequestChanges;
 
-/* The interface to the application's lock object. */
-typedef struct {
-    /* Creates the lock object, a GObject, which takes a reference to the request. Called with the
-     * session lock held. */
-    gpointer (*lock_new)(Request *take_request);
-    /* Called without the session lock, in the agent's main context. */
-    void (*lock_changed)(gpointer lock, RequestChanges changes);
-    /* Whether it is to be called for REQUEST_WANTED; if not, nothing is queued for the context,
-     * which may never run. Called with the session lock held. */
-    gboolean (*lock_listens)(gpointer lock);
-    /* The service has queued the request, which has the option `key` there. May be called again,
-     * after a restart of the service. Called with the session lock held; NULL: not called. */
-    void (*waits)(AsyncResult *result, guint64 key);
-} RequestFuncs;
+/* ---- the application's lock object, which lock.c has */
 
-/* Starts a request. The result is the object from lock_new(), or NULL if the lock was not available
+/* Creates one, a GObject. Called with the session lock held. */
+gpointer web_locks_lock_new(Request *take_request);
+
+/* Called without the session lock, in the agent's main context. */
+void web_locks_lock_change(gpointer lock, RequestChanges changes);
+
+/* Whether that is to be called for REQUEST_WANTED; if not, nothing is queued for the context, which
+ * may never run. Called with the session lock held. */
+gboolean web_locks_lock_listens(gpointer lock);
+
+/* ---- requests */
+
+/* Starts a request. The result is a lock object, or NULL if the lock was not available
  * (with ifAvailable). Called with the session lock held; `options` has been validated. */
 void request_start(LockTable *table,
                    Session *session,
-                   const RequestFuncs *funcs,
                    GRefString *bucket,
                    const char *name,
                    const RequestOptions *options,
@@ -81,8 +79,8 @@ const GError *request_get_error(const Request *self);
  * held. */
 gboolean request_drop(Request *self);
 
-/* Like request_drop(), for the finalization of the lock object: lock_changed() is not called any
- * more. */
+/* Like request_drop(), for the finalization of the lock object: web_locks_lock_change() is not
+ * called any more. */
 void request_forget_lock(Request *self);
 
 /* Releases the lock. The result is a pointer other than NULL, or an error if the lock had been
