@@ -6,12 +6,14 @@
  *
  * With CLOSE_NOT_ATOMIC or EXCHANGE_NOT_ATOMIC an instruction becomes two, which is a fault. */
 
-#include "tests/handles/steps.h"
+#include "tests/handles/stepped-cell.h"
+
+#include <time.h>
 
 #define __atomic_load_n(address, order) \
-    (step_before_memory(address, FALSE), __atomic_load_n(address, order))
+    (cell_step(address, FALSE), cell_note(__atomic_load_n(address, order)))
 #define __atomic_store_n(address, value, order) \
-    (step_before_memory(address, TRUE), __atomic_store_n(address, value, order))
+    (cell_step(address, TRUE), __atomic_store_n(address, value, order))
 
 static guint64
 fetch_and(guint64 *address, guint64 value)
@@ -22,8 +24,8 @@ fetch_and(guint64 *address, guint64 value)
     __atomic_store_n(address, before & value, __ATOMIC_SEQ_CST);
     return before;
 #else
-    step_before_memory(address, TRUE);
-    return __atomic_fetch_and(address, value, __ATOMIC_SEQ_CST);
+    cell_step(address, TRUE);
+    return cell_note(__atomic_fetch_and(address, value, __ATOMIC_SEQ_CST));
 #endif
 }
 
@@ -35,17 +37,30 @@ compare_and_exchange(guint64 *address, guint64 expected, guint64 value)
         return FALSE;
     __atomic_store_n(address, value, __ATOMIC_SEQ_CST);
 #else
-    step_before_memory(address, TRUE);
-    if (!__atomic_compare_exchange_n(address, &expected, value, FALSE, __ATOMIC_SEQ_CST,
-                                     __ATOMIC_SEQ_CST))
+    gboolean is_done;
+
+    cell_step(address, TRUE);
+    is_done = __atomic_compare_exchange_n(address, &expected, value, FALSE, __ATOMIC_SEQ_CST,
+                                          __ATOMIC_SEQ_CST);
+    cell_note((guint64)is_done);
+    if (!is_done)
         return FALSE;
 #endif
-    step_after_exchange(address, value);
+    cell_exchanged(address, value);
     return TRUE;
+}
+
+/* Time stands still. */
+static int
+get_time(struct timespec *out_now)
+{
+    *out_now = (struct timespec){.tv_sec = 5};
+    return 0;
 }
 
 #define __atomic_fetch_and(address, value, order) fetch_and(address, value)
 #define __atomic_compare_exchange_n(address, expected, value, weak, order, order_of_failure) \
     compare_and_exchange(address, *(expected), value)
+#define clock_gettime(clock, out_now) get_time(out_now)
 
 #include "common/lock-cell.c" /* NOLINT(bugprone-suspicious-include) */

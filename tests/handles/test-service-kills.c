@@ -7,21 +7,19 @@
  * restore what the rules say. In TAP. With WEBLOCKS_TEST_ALL every pair of kills is tried,
  * otherwise one in 20. */
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "service/core/cell.h"
 #include "service/core/principal.h"
 #include "service/state/cell-pages.h"
-#include "tests/handles/steps.h"
+#include "tests/handles/stepped-cell.h"
+#include "tests/state/kill-at-call.h"
 #include "tests/state/state-world.h"
 
 #define BUS    0xb5
@@ -58,14 +56,20 @@ static gboolean is_swept; /* in this process */
 /* ---- hooks: see stepped-cell.c */
 
 void
-step_before_memory(const volatile void *address, gboolean writes)
+cell_step(const volatile void *address, gboolean writes)
 {
     if (is_swept && (guintptr)address % LOCK_CELL_PAGE_SIZE / sizeof(LockCell) == CELL)
         syscall(SYS_getppid);
 }
 
+guint64
+cell_note(guint64 value)
+{
+    return value;
+}
+
 void
-step_after_exchange(const guint64 *word, guint64 value)
+cell_exchanged(const guint64 *word, guint64 value)
 {
     progress->last_token = MAX(progress->last_token, value >> 2);
 }
@@ -229,71 +233,33 @@ serve(Service *self)
     cell_page_free(self->page);
 }
 
-static G_NORETURN void
-run_child(gboolean serves)
+/* Whether it also serves. */
+static void
+run_child(gpointer data)
 {
     Service service;
 
-    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
-        _exit(EXIT_FAILURE);
-    raise(SIGSTOP);
     is_swept = TRUE;
     open_service(&service);
-    if (serves)
+    if (GPOINTER_TO_INT(data))
         serve(&service);
-    _exit(EXIT_SUCCESS);
 }
 
 /* ---- killing */
-
-static gboolean
-is_of_interest(pid_t pid, guint64 *number)
-{
-    struct __ptrace_syscall_info info;
-
-    g_assert_cmpint(ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof info, &info), >, 0);
-    if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
-        *number = info.entry.nr;
-    else if (*number == SYS_getppid)
-        return FALSE;
-    for (guint i = 0; i < G_N_ELEMENTS(harmless); i++)
-        if (*number == harmless[i])
-            return FALSE;
-    return TRUE;
-}
 
 /* Kills a service at its `n`th stop. Returns FALSE if it had fewer. */
 static gboolean
 kill_at(guint n, gboolean serves)
 {
-    guint64 number = 0;
-    int status;
-    pid_t pid;
+    const KillTarget target = {harmless, G_N_ELEMENTS(harmless), SYS_getppid, run_child,
+                               GINT_TO_POINTER(serves)};
+    const KillResult result = kill_at_call(&target, n);
 
-    fflush(stdout);
-    pid = fork();
-    g_assert_cmpint(pid, >=, 0);
-    if (pid == 0)
-        run_child(serves);
-    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
-    if (!WIFSTOPPED(status) ||
-        ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD) < 0) {
+    if (result == KILL_NOT_PERMITTED) {
         printf("1..0 # SKIP no process may be traced here\n");
         exit(EXIT_SUCCESS);
     }
-    for (guint i = 0; i < n;) {
-        g_assert_cmpint(ptrace(PTRACE_SYSCALL, pid, NULL, NULL), ==, 0);
-        g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
-        if (WIFEXITED(status)) {
-            g_assert_cmpint(WEXITSTATUS(status), ==, EXIT_SUCCESS);
-            return FALSE;
-        }
-        g_assert_true(WIFSTOPPED(status));
-        i += (guint)is_of_interest(pid, &number);
-    }
-    kill(pid, SIGKILL);
-    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
-    return TRUE;
+    return result == KILL_DONE;
 }
 
 /* ---- what is found */

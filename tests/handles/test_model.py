@@ -12,10 +12,11 @@ import model
 
 # The macros; with WEBLOCKS_TEST_ALL those below too.
 BOUNDS = [
-    ['CRASHES=0', 'OTHERS=1'],
-    ['CRASHES=1', 'QUERIES=1'],
+    ['CRASHES=1', 'QUERIES=0'],
 ]
 LARGER_BOUNDS = [
+    ['CRASHES=0', 'OTHERS=1'],
+    ['CRASHES=1', 'QUERIES=1'],
     ['CRASHES=0', 'OPS=3', 'QUERIES=2'],
     ['CRASHES=0', 'OTHERS=1', 'BATCH=2'],
     ['CRASHES=2', 'QUERIES=1'],
@@ -37,7 +38,8 @@ FAULTS = {
     'M_BEYOND_LAST': ['CRASHES=0', 'OTHERS=1', 'RANGE=1'],
     'M_TOKENS_ALWAYS_RETURN': ['CRASHES=0', 'OTHERS=1'],
 }
-QUICK_FAULTS = ['M_CLOSE_NOT_ATOMIC', 'M_RESTART_DOES_NOT_CLOSE', 'M_LEAVE_IGNORES_OPEN', 'M_NO_RELEASE']
+# To compile the verifier takes a second, so in an ordinary run there are few.
+QUICK_FAULTS = ['M_CLOSE_NOT_ATOMIC', 'M_RESTART_DOES_NOT_CLOSE']
 
 IS_ALL = bool(os.environ.get('WEBLOCKS_TEST_ALL'))
 
@@ -51,7 +53,7 @@ class Model(unittest.TestCase):
     def test_no_error(self):
         for macros in BOUNDS + (LARGER_BOUNDS if IS_ALL else []):
             with self.subTest(macros):
-                error, is_exhausted, out = self.run_model(macros, True)
+                error, is_exhausted, out = self.run_model(macros, macros in LARGER_BOUNDS)
                 self.assertIsNone(error, out)
                 self.assertTrue(is_exhausted, out)
                 states, depth, seconds, memory = model.get_figures(out)
