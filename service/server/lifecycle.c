@@ -125,7 +125,8 @@ lifecycle_run(Server *server)
     server->stage = SERVER_RUNNING;
     server->user_agent.gives_cells = TRUE;
     clock_tick(server);
-    user_agent_retire_unknown_tokens(&server->user_agent);
+    if (server->state == NULL) /* otherwise before locks were restored */
+        user_agent_retire_unknown_tokens(&server->user_agent);
     if (server->idle_exit_us > 0)
         arm_idle_timer(server, server->idle_exit_us);
     admit_clients(server);

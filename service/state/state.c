@@ -170,6 +170,8 @@ state_restore(State *self, UserAgent *user_agent, Restored *restored, GError **e
         fault = "the state is inconsistent";
     if (is_there && records == NULL && fault == NULL)
         return FALSE;
+    /* Another instance may have run without this state since it was written. */
+    user_agent_retire_unknown_tokens(user_agent);
     self->numbers = restored->numbers;
     self->deadline_us = self->numbers.deadline_us;
     if (fault != NULL) {
