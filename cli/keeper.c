@@ -14,6 +14,7 @@
 #include <glib-unix.h>
 #include <math.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cli/file-lock.h"
@@ -216,6 +217,16 @@ on_runner_ended(int fd, GIOCondition condition, gpointer data)
     return G_SOURCE_REMOVE;
 }
 
+/* With `no_fork` it is not a child, so its pid may be that of another process. */
+static void
+signal_command(const Kept *self, int number)
+{
+    if (self->run->no_fork)
+        syscall(SYS_pidfd_send_signal, self->keeper->runner_fd, number, NULL, 0);
+    else
+        kill(self->keeper->child.pid, number);
+}
+
 static void
 on_signal(Holder *holder, int number, gboolean from_terminal)
 {
@@ -230,7 +241,7 @@ on_signal(Holder *holder, int number, gboolean from_terminal)
     } else if (!from_terminal || number == SIGHUP) {
         /* A signal from the terminal went to the whole process group, so the command has received
          * it already; forwarding it would deliver it twice. */
-        kill(self->keeper->child.pid, number);
+        signal_command(self, number);
     }
 }
 

@@ -36,20 +36,28 @@ check_end(gpointer data)
     g_main_loop_quit(self->loop);
 }
 
+static void
+take_signal(Successor *self, int number, gboolean from_terminal)
+{
+    if (number == SIGCHLD) {
+        if (child_reap(self->report->command, &self->status))
+            self->command_has_ended = TRUE;
+    } else if (self->command_has_ended) {
+        offspring_signal(&self->offspring, number);
+    } else if (!from_terminal || number == SIGHUP) {
+        kill(self->report->command, number);
+    }
+    check_end(self);
+}
+
 static gboolean
 on_signal(int fd, GIOCondition condition, gpointer data)
 {
-    Successor *self = data;
     gboolean from_terminal;
     int number;
 
-    while (signals_read(fd, &number, &from_terminal)) {
-        if (number != SIGCHLD && (!from_terminal || number == SIGHUP))
-            kill(self->report->command, number);
-        else if (number == SIGCHLD && child_reap(self->report->command, &self->status))
-            self->command_has_ended = TRUE;
-        check_end(self);
-    }
+    while (signals_read(fd, &number, &from_terminal))
+        take_signal(data, number, from_terminal);
     return G_SOURCE_CONTINUE;
 }
 
@@ -73,12 +81,18 @@ successor_main(const volatile Report *report)
 {
     Successor self = {.report = report,
                       .status = STATUS_LOST,
-                      .offspring = {getpid(), report->grace, check_end, &self, 0},
-                      .loop = g_main_loop_new(NULL, FALSE)};
+                      .offspring = {getpid(), report->grace, check_end, &self, 0}};
     siginfo_t info;
 
-    self.command_has_ended =
-        waitid(P_PID, (id_t)report->command, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
+    /* 0: there is no command. What else is below this process, as after `exec` in a shell, is not
+     * the command's. */
+    self.command_has_ended = report->command == 0 || waitid(P_PID, (id_t)report->command, &info,
+                                                            WEXITED | WNOHANG | WNOWAIT) < 0;
+    if (report->command == 0) {
+        complain_of_keeper(&self);
+        return STATUS_LOST;
+    }
+    self.loop = g_main_loop_new(NULL, FALSE);
     complain_in_thread();
     g_unix_fd_add(signals_open(), G_IO_IN, on_signal, &self);
     if (!report->ignores_loss)

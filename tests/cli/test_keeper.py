@@ -12,9 +12,10 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
-from buses import NOBODY, can_be_others, environment, process_stat
+from buses import NOBODY, PATIENCE, can_be_others, environment, process_stat
 from cli import PRINT_AND_WAIT, CliTestCase, children, is_running
 from harness import wait_for
 from test_signals import LISTEN
@@ -314,6 +315,35 @@ class KeeperKilled(KeeperTestCase):
         os.kill(job.keeper(), signal.SIGKILL)
         self.assertEqual((job.wait(), job.line()), (75, None))
 
+    def test_signals_while_it_waits(self):
+        """There is no command to pass them on to, and they are for nobody else."""
+        self.wait_in_line()
+        for _ in range(5):
+            job = self.script('trap "echo group" TERM; weblocks run "$1" echo ran; echo $?',
+                              self.name, start_new_session=True)
+            self.wait_pending(self.name)
+            runner, = children(job.pid)
+            os.kill(children(runner)[0], signal.SIGKILL)
+            # Some arrive just before the runner begins to do the keeper's work.
+            end = time.monotonic() + PATIENCE
+            while is_running(runner) and time.monotonic() < end:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(runner, signal.SIGTERM)
+            self.assertEqual(job.line(), '75')
+
+    def test_a_signal_for_those_that_are_left(self):
+        script = 'trap "echo got; exit" USR1; echo $$; while :; do sleep 0.1; done'
+        job = self.job('run', '--grace=1000', self.name, 'sh', '-c',
+                       f"trap '' TERM; setsid sh -c '{script}' & read line")
+        left = int(job.line())
+        self.addCleanup(kill, left)
+        child = job.child()
+        os.kill(job.keeper(), signal.SIGKILL)
+        job.write_line()
+        wait_for(lambda: not os.path.exists(f'/proc/{child}'), what='the runner to reap it')
+        job.signal(signal.SIGUSR1)
+        self.assertEqual((job.line(), job.wait()), ('got', 75))
+
     def test_both_are_killed(self):
         job = self.running(self.name, command=LISTEN)
         keeper = job.keeper()
@@ -350,6 +380,27 @@ class NoFork(KeeperTestCase):
         self.check_still_waits()
         job.signal(signal.SIGKILL)
         self.waiter.wait_granted(self.id_)
+
+    def test_a_signal_for_the_keeper(self):
+        """As when a service of systemd is stopped."""
+        job = self.running('-F', self.name, command=LISTEN)
+        os.kill(self.entry(self.name)['pid'], signal.SIGTERM)
+        self.assertEqual(job.line(), f'got {int(signal.SIGTERM)}')
+        job.write_line()
+        self.assertEqual(job.wait(), 7)
+        self.wait_free(self.name)
+
+    def test_the_keeper_is_killed_while_it_waits(self):
+        """What this process has started before is left alone."""
+        self.wait_in_line()
+        job = self.script('sleep 1000 & echo $!; exec weblocks run -F "$1" echo ran', self.name)
+        other = int(job.line())
+        self.addCleanup(kill, other)
+        self.wait_pending(self.name)
+        pids = {entry['pid'] for entry in self.locks.inspect('default', name=self.name)[0]}
+        keeper, = pids - {os.getpid()}
+        os.kill(keeper, signal.SIGKILL)
+        self.assertEqual((job.wait(), is_running(other)), (75, True))
 
     def test_processes_that_it_has_left(self):
         pid = int(self.check(0, 'run', '-F', self.name, 'sh', '-c', DAEMON))
