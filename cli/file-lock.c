@@ -18,12 +18,14 @@ typedef struct {
 int
 file_lock_open(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    /* A FIFO would be waited for, without signals. */
+    const int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    int fd = open(path, flags);
 
     /* O_CREAT only if it is needed: it fails for directories, and in /tmp for other users' files.
      */
     if (fd < 0 && errno == ENOENT)
-        fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC | O_CREAT, 0666);
+        fd = open(path, flags | O_CREAT, 0666);
     return fd;
 }
 

@@ -26,6 +26,17 @@ typedef struct {
     int signal;   /* the last one; 0: none */
 } Runner;
 
+static gboolean
+fail(int error, int *out_status)
+{
+    void (*complain_of)(const char *, int) = module_find("complain_of_number");
+
+    if (complain_of != NULL)
+        complain_of(NULL, error);
+    *out_status = STATUS_SYSTEM;
+    return FALSE;
+}
+
 /* ---- the runner */
 
 /* With --no-fork. The keeper releases the lock when this process has ended. */
@@ -75,12 +86,18 @@ forward_signals(Runner *self, int fd)
 static int
 run(Runner *self)
 {
-    struct pollfd polls[] = {{(int)syscall(SYS_pidfd_open, self->keeper, 0), POLLIN, 0},
-                             {self->wake_fd, POLLIN, 0},
-                             {signals_open(), POLLIN, 0}};
+    const int keeper_fd = (int)syscall(SYS_pidfd_open, self->keeper, 0);
+    const gboolean has_keeper = keeper_fd >= 0 || errno != ESRCH;
+    struct pollfd polls[] = {
+        {keeper_fd, POLLIN, 0}, {self->wake_fd, POLLIN, 0}, {signals_open(), POLLIN, 0}};
+    int status;
 
-    /* Without a pidfd the keeper has ended. */
-    while (polls[0].fd >= 0 && polls[0].revents == 0 && polls[1].revents == 0) {
+    /* The keeper ends with this process. */
+    if (has_keeper && (keeper_fd < 0 || polls[2].fd < 0)) {
+        fail(errno, &status);
+        return status;
+    }
+    while (has_keeper && polls[0].revents == 0 && polls[1].revents == 0) {
         poll(polls, G_N_ELEMENTS(polls), -1);
         if (polls[2].revents != 0)
             forward_signals(self, polls[2].fd);
@@ -163,17 +180,6 @@ fork_keeper(gboolean no_fork, volatile Report *report)
     waitpid(pid, &status, 0);
     errno = EAGAIN;
     return status == 0 ? report->keeper : -1;
-}
-
-static gboolean
-fail(int error, int *out_status)
-{
-    void (*complain_of)(const char *, int) = module_find("complain_of_number");
-
-    if (complain_of != NULL)
-        complain_of(NULL, error);
-    *out_status = STATUS_SYSTEM;
-    return FALSE;
 }
 
 /* Completes the keeper. The runner must not have the pipe. */

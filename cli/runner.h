@@ -45,7 +45,6 @@ struct Report {
     gboolean ignores_loss; /* the command isn't ended by a loss */
     double grace;          /* between SIGTERM and SIGKILL, in seconds */
     char *const *words;    /* the command, unless there is a line for the shell */
-    const char *shell;     /* NULL: the default one */
     const char *shell_line;
     guint n_locks;
     struct {

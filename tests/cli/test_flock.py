@@ -195,6 +195,13 @@ class AlsoFlock(CliTestCase):
             self.assertRegex(done.stderr, f"^weblocks: '{file}': .+\n$")
         self.check(64, 'run', '--also-flock', self.file)
 
+    def test_a_fifo(self):
+        """It is not waited for until somebody opens it for writing."""
+        fifo = self.file + '.fifo'
+        os.mkfifo(fifo)
+        self.addCleanup(os.unlink, fifo)
+        self.check(0, 'run', '--also-flock', fifo, self.name, 'true')
+
     def run_with_error(self, error, *options, when='1+'):
         """strace makes flock() fail. Returns the status, how the file is open then, and the errors."""
         if shutil.which('strace') is None:

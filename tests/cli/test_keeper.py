@@ -448,6 +448,15 @@ class NoFork(KeeperTestCase):
         self.check(64, 'run', '-F', '-o', self.name, 'true')
 
 
+class NoDescriptors(KeeperTestCase):
+    """The limit of open files leaves none for the runner, or none for the keeper."""
+
+    def test_it_is_no_loss(self):
+        for limit in range(5, 9):
+            job = self.script('ulimit -n "$2"; exec weblocks run "$1" echo ran', self.name, str(limit))
+            self.assertEqual((job.wait(), job.line()), (71, None), (limit, job.stderr()))
+
+
 class OrphanedGroup(KeeperTestCase):
     """A process group whose parent is in another session, as that of a job of cron."""
 
