@@ -23,26 +23,39 @@
 #define INHERITED_MIN 10
 
 /* The variables of the first name have no number, those of the second one end with _2. Without a
- * lock there are none. */
+ * lock there are none. Returns whether there were any. */
+static gboolean
+set_variables(guint number, const char *lock, uint64_t token)
+{
+    char name_variable[32] = "WEBLOCKS_NAME", token_variable[32] = "WEBLOCKS_TOKEN", digits[32];
+    gboolean were_set;
+
+    if (number > 1) {
+        snprintf(name_variable, sizeof name_variable, "WEBLOCKS_NAME_%u", number);
+        snprintf(token_variable, sizeof token_variable, "WEBLOCKS_TOKEN_%u", number);
+    }
+    were_set = getenv(name_variable) != NULL || getenv(token_variable) != NULL;
+    if (token == 0) {
+        unsetenv(name_variable);
+        unsetenv(token_variable);
+    } else {
+        snprintf(digits, sizeof digits, "%" PRIu64, token);
+        setenv(name_variable, lock, 1);
+        setenv(token_variable, digits, 1);
+    }
+    return were_set;
+}
+
+/* Those of a `weblocks run` around this one are not for its command. */
 static void
 set_environment(const volatile Report *report)
 {
-    for (guint i = 0; i < report->n_locks; i++) {
-        char name[32] = "WEBLOCKS_NAME", token[32] = "WEBLOCKS_TOKEN", digits[32];
+    guint number = 0;
 
-        if (i > 0) {
-            snprintf(name, sizeof name, "WEBLOCKS_NAME_%u", i + 1);
-            snprintf(token, sizeof token, "WEBLOCKS_TOKEN_%u", i + 1);
-        }
-        if (report->locks[i].token == 0) {
-            unsetenv(name);
-            unsetenv(token);
-        } else {
-            snprintf(digits, sizeof digits, "%" PRIu64, report->locks[i].token);
-            setenv(name, report->locks[i].name, 1);
-            setenv(token, digits, 1);
-        }
-    }
+    for (; number < report->n_locks; number++)
+        set_variables(number + 1, report->locks[number].name, report->locks[number].token);
+    while (set_variables(++number, NULL, 0))
+        ;
 }
 
 const char *

@@ -291,6 +291,11 @@ class Several(CliTestCase):
     def test_a_shell_line(self):
         self.assertEqual(self.check(0, 'run', 'x', '--and', 'y', '-c', 'echo $WEBLOCKS_NAME_2'), 'y\n')
 
+    def test_within_another_run(self):
+        """The command sees the names of the lock that it is for, and none of the others."""
+        self.assertEqual(self.check(0, 'run', 'a', '--and', 'b', environment('WEBLOCKS_CLI'), 'run', 'c', 'sh', '-c',
+                                    'echo "$WEBLOCKS_NAME,$WEBLOCKS_NAME_2$WEBLOCKS_TOKEN_2"'), 'c,\n')
+
     def test_all_or_none(self):
         """While one is waited for, those before it are held; and afterwards none."""
         holder = self.client()
