@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -55,16 +56,6 @@ become_command(const Runner *self)
     return error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 }
 
-/* When the keeper has ended before its time. Without the module, the command has got SIGTERM by the
- * end of its parent. */
-static int
-succeed_keeper(const Runner *self)
-{
-    int (*function)(const volatile Report *) = module_find("successor_main");
-
-    return function != NULL ? function(self->report) : STATUS_LOST;
-}
-
 /* One from the terminal went to the whole process group, so the keeper or the command has got it,
  * too; forwarding it would deliver it twice. */
 static void
@@ -80,6 +71,44 @@ forward_signals(Runner *self, int fd)
         if (!from_terminal || number == SIGHUP)
             kill(self->keeper, number);
     }
+}
+
+/* As successor_main(), for the command only, and not for what it has started. */
+static int
+succeed_without_module(Runner *self)
+{
+    const volatile Report *report = self->report;
+    struct pollfd polls[] = {{(int)syscall(SYS_pidfd_open, report->command, 0), POLLIN, 0},
+                             {signals_open(), POLLIN, 0}};
+    const double grace_ms = report->grace * 1000;
+    int status = STATUS_LOST;
+
+    self->keeper = report->command; /* gets the signals */
+    if (!report->ignores_loss) {
+        kill(report->command, SIGTERM);
+        kill(report->command, SIGCONT);
+        if (poll(polls, 1, grace_ms < INT_MAX ? (int)grace_ms : INT_MAX) == 0)
+            kill(report->command, SIGKILL);
+    }
+    while (polls[0].fd >= 0 && polls[0].revents == 0) {
+        poll(polls, G_N_ELEMENTS(polls), -1);
+        if (polls[1].revents != 0)
+            forward_signals(self, polls[1].fd);
+    }
+    child_reap(report->command, &status);
+    return report->ignores_loss ? status : STATUS_LOST;
+}
+
+/* When the keeper has ended before its time. The module may be gone, or that of another version:
+ * this process runs for longer. */
+static int
+succeed_keeper(Runner *self)
+{
+    int (*function)(const volatile Report *) = module_find("successor_main");
+
+    if (function != NULL)
+        return function(self->report);
+    return self->report->command != 0 ? succeed_without_module(self) : STATUS_LOST;
 }
 
 /* Returns the exit status. */

@@ -3,6 +3,7 @@
 
 """The command line, and that help, manual page and completions agree."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -57,16 +58,29 @@ class Module(CliTestCase):
         self.put(self.of_this_build().replace(version + b'\0', other + b'\0'))
         self.check_refused(f'weblocks-commands\\.so is of version {other.decode()}')
 
-    def test_it_is_gone_when_the_lock_is_lost(self):
+    @contextlib.contextmanager
+    def lost(self, *command):
+        """`weblocks run`, whose keeper is killed when the module is gone."""
         self.put(self.of_this_build())
-        with subprocess.Popen([self.program, 'run', self.unique(), 'sh', '-c', 'echo $PPID; exec sleep 1000'],
-                              env=self.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
+        with subprocess.Popen([self.program, 'run', *command], env=self.env(), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as job:
             keeper = int(job.stdout.readline())
             os.unlink(self.module)
             os.kill(keeper, signal.SIGKILL)
-            self.assertEqual(job.stdout.read(), '')  # the command has ended
-            self.assertEqual(job.wait(PATIENCE), 75)
-            self.assertRegex(job.stderr.read(), r'^weblocks: .*weblocks-commands\.so.*\n$')
+            self.assertRegex(job.stderr.readline(), r'^weblocks: .*weblocks-commands\.so.*\n$')
+            yield job
+
+    def test_it_is_gone_when_the_lock_is_lost(self):
+        """The command is ended all the same."""
+        for command in 'exec sleep 1000', 'trap "" TERM; exec sleep 1000', 'kill -STOP $$; echo ran':
+            with self.lost('--grace=0.1', self.unique(), 'sh', '-c', f'echo $PPID; {command}') as job:
+                self.assertEqual((job.stdout.read(), job.wait(PATIENCE)), ('', 75), command)
+
+    def test_it_is_gone_when_a_loss_is_ignored(self):
+        with self.lost('--on-loss=ignore', self.unique(), 'sh', '-c', 'trap "echo got; exit 5" USR1; echo $PPID;'
+                       'while :; do sleep 0.1; done') as job:
+            job.send_signal(signal.SIGUSR1)
+            self.assertEqual((job.stdout.read(), job.wait(PATIENCE)), ('got\n', 5))
 
 
 class UsageErrors(CliTestCase):
