@@ -16,6 +16,7 @@ struct Cells {
     LockCell *page;     /* NULL: no number has been taken, and no page has come */
     gboolean is_shared; /* the page is that of the service, not one of zeros */
     guint64 numbers;    /* a bit for each that is taken, and for 0 */
+    guint64 requested;  /* a bit for each that a request has */
 };
 
 Cells *
@@ -122,6 +123,22 @@ cells_return_number(Cells *self, guint number)
 {
     if (number > 0)
         self->numbers &= ~(G_GUINT64_CONSTANT(1) << number);
+}
+
+gboolean
+cells_begin_request(Cells *self, guint number)
+{
+    const guint64 bit = G_GUINT64_CONSTANT(1) << number;
+    const gboolean is_first = (self->requested & bit) == 0;
+
+    self->requested |= bit;
+    return is_first;
+}
+
+void
+cells_end_request(Cells *self, guint number)
+{
+    self->requested &= ~(G_GUINT64_CONSTANT(1) << number);
 }
 
 LockCell *

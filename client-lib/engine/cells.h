@@ -32,5 +32,11 @@ gboolean cells_are_shared(const Cells *self);
 guint cells_take_number(Cells *self);
 void cells_return_number(Cells *self, guint number);
 
+/* A number belongs to one request at a time, from before that is sent until nothing is left of it:
+ * if another one had its cell opened, the first could not see any more that it was parked. Returns
+ * FALSE if a request has it already. */
+gboolean cells_begin_request(Cells *self, guint number);
+void cells_end_request(Cells *self, guint number);
+
 /* Never NULL; `number` has been taken. */
 LockCell *cells_get(Cells *self, guint number);

@@ -22,6 +22,12 @@ from_entry(LockEntry *entry)
     return (Request *)entry;
 }
 
+static Cells *
+get_cells(LockTable *table)
+{
+    return recovery_get_cells(lock_table_get_recovery(table));
+}
+
 /* ---- life */
 
 void
@@ -43,6 +49,8 @@ on_left(LockEntry *entry)
     Request *self = from_entry(entry);
 
     session_stop_timer(self->session, &self->timer);
+    if (self->options.cell > 0)
+        cells_end_request(get_cells(self->table), self->options.cell);
     self->table = NULL;
     session_remove_user(self->session);
     request_unref(self);
@@ -130,8 +138,7 @@ get_patience_us(const RequestOptions *options)
 static gboolean
 has_cell(const Request *self)
 {
-    return self->options.cell > 0 &&
-           cells_are_shared(recovery_get_cells(lock_table_get_recovery(self->table)));
+    return self->options.cell > 0 && cells_are_shared(get_cells(self->table));
 }
 
 static guint8
@@ -328,6 +335,8 @@ request_start(LockTable *table,
         session_start_timer(session, &self->timer, self->began_us + patience_us);
     }
     self->table = table;
+    if (options->cell > 0 && !cells_begin_request(get_cells(table), options->cell))
+        self->options.cell = 0;
     session_add_user(session);
     lock_table_add(table, &self->entry);
     /* A thread that waits runs no deliveries. */

@@ -493,6 +493,46 @@ test_async(void)
     test_wait_for_state(manager, " | ");
 }
 
+/* The second one was requested while the first one was pending, and is granted at once, since the
+ * first one is parked when the service reads it. */
+static void
+test_requested_meanwhile(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksHandle) handle = handle_new(manager);
+    g_auto(Answer) first = {0}, second = {0};
+    g_autoptr(GError) error = NULL;
+    guint64 token;
+
+    enter(handle);
+    leave(handle);
+    g_object_unref(test_lock(other, "a"));
+    web_locks_handle_enter_async(handle, NULL, answer_take, &first);
+    for (guint i = 0; i < 2; i++)
+        g_object_unref(test_lock(other, "b")); /* after these the service has granted the first */
+    test_service_pause();
+    web_locks_handle_enter_async(handle, NULL, answer_take, &second);
+    if (has_cells) {
+        g_assert_true(web_locks_handle_enter_finish(handle, answer_wait(&first), &error));
+        token = web_locks_handle_get_token(handle);
+        web_locks_handle_leave(handle);
+        test_service_resume();
+    } else {
+        test_service_resume();
+        g_assert_true(web_locks_handle_enter_finish(handle, answer_wait(&first), &error));
+        token = web_locks_handle_get_token(handle);
+        web_locks_handle_leave(handle);
+    }
+    g_assert_true(web_locks_handle_enter_finish(handle, answer_wait(&second), &error));
+    g_assert_no_error(error);
+    g_assert_cmpuint(web_locks_handle_get_token(handle), >, token);
+    assert_state(other, "a | ");
+    leave(handle);
+    enter(handle);
+    leave(handle);
+    expect_parked(handle);
+}
+
 /* Whoever does not take the result does not hold the lock. */
 static void
 test_untaken(void)
@@ -722,6 +762,7 @@ main(int argc, char **argv)
     g_test_add_func("/handle/lost-and-not-left", test_lost_and_not_left);
     g_test_add_func("/handle/agent-closed", test_agent_closed);
     g_test_add_func("/handle/async", test_async);
+    g_test_add_func("/handle/requested-meanwhile", test_requested_meanwhile);
     g_test_add_func("/handle/untaken", test_untaken);
     g_test_add_func("/handle/threads", test_threads);
     g_test_add_func("/handle/fork", test_fork);
