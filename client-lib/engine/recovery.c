@@ -27,7 +27,9 @@ typedef enum {
     STATE_OPENING, /* waits for the reply to OpenSocket, maybe until the bus is connected */
     STATE_LISTING, /* waits for LIVE */
     STATE_OPEN,
-    STATE_WAITING, /* waits for the next attempt */
+    STATE_REPLACING, /* open, but nothing is sent any more: OpenSocket has been called for another
+                      */
+    STATE_WAITING,   /* waits for the next attempt */
 } State;
 
 struct Recovery {
@@ -40,7 +42,8 @@ struct Recovery {
     BusCall *call;
     gboolean is_prepared; /* OpenSocket doesn't start the service */
     gboolean wants_cells; /* the next socket is opened with them */
-    gboolean has_asked;   /* this socket was */
+    gboolean has_asked;   /* this socket was, or the one that replaces it is */
+    gboolean has_reply;   /* to the OpenSocket that has replaced this socket */
     PacketSocket *socket;
     GArray *live; /* of PacketLiveEntry */
     Cells *cells;
@@ -180,12 +183,32 @@ take_failure(Recovery *self, BusOutcome outcome, const GError *error)
              (outcome == BUS_LEAVING && self->n_refusals < REFUSALS_MAX));
 }
 
+/* The service has closed the socket before it replied, after everything that it had sent there. */
+static void
+take_replacement(Recovery *self, GDBusMessage *reply)
+{
+    self->has_reply = TRUE;
+    packet_socket_read(self->socket);
+    self->has_reply = FALSE;
+    if (self->state == STATE_OPENING && self->call == NULL)
+        take_socket(self, reply);
+    else if (self->state == STATE_REPLACING)
+        packet_socket_shut_down(self->socket);
+}
+
 static void
 on_opened(BusOutcome outcome, GDBusMessage *reply, const GError *error, gpointer data)
 {
     Recovery *self = data;
 
     self->call = NULL;
+    if (self->state == STATE_REPLACING) {
+        if (outcome == BUS_ANSWERED)
+            take_replacement(self, reply);
+        else
+            packet_socket_shut_down(self->socket); /* then the next one is opened as after an EOF */
+        return;
+    }
     self->state = STATE_CLOSED;
     if (outcome == BUS_ANSWERED) {
         take_socket(self, reply);
@@ -197,13 +220,14 @@ on_opened(BusOutcome outcome, GDBusMessage *reply, const GError *error, gpointer
     }
 }
 
+/* `state`: OPENING or REPLACING. */
 static void
-open_socket(Recovery *self, gboolean is_prepared)
+open_socket(Recovery *self, State state, gboolean is_prepared)
 {
     BusMessage message = {BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE, "OpenSocket"};
     GVariantBuilder options;
 
-    set_state(self, STATE_OPENING);
+    set_state(self, state);
     self->is_prepared = message.no_auto_start = is_prepared;
     self->tried_us = g_get_monotonic_time();
     g_variant_builder_init(&options, G_VARIANT_TYPE_VARDICT);
@@ -223,7 +247,7 @@ try_now(Recovery *self)
 
     set_state(self, STATE_CLOSED);
     if (bus_connect(self->bus, &error))
-        open_socket(self, FALSE);
+        open_socket(self, STATE_OPENING, FALSE);
     else
         self->funcs->failed(error, FALSE, self->data);
 }
@@ -241,7 +265,7 @@ recovery_prepare(Recovery *self)
     const gboolean may_run = !bus_is_connected(self->bus) || bus_get_owner(self->bus) != NULL;
 
     if (self->state == STATE_CLOSED && bus_is_opened(self->bus) && may_run)
-        open_socket(self, TRUE);
+        open_socket(self, STATE_OPENING, TRUE);
 }
 
 /* With a new owner, OpenSocket may succeed. Without an owner, the bus can start the next
@@ -264,13 +288,14 @@ lacks_cells(const Recovery *self)
     return self->wants_cells && !self->has_asked;
 }
 
-/* A closed socket ends nothing, so one without cells is replaced as if the service had ended. */
+/* The service closes this socket when it opens the other one, so what happens until then is told on
+ * this one, and LIVE has what is so from then on. Calls wait for the other one. */
 void
 recovery_want_cells(Recovery *self)
 {
     self->wants_cells = TRUE;
     if (self->state == STATE_OPEN && lacks_cells(self))
-        packet_socket_shut_down(self->socket);
+        open_socket(self, STATE_REPLACING, TRUE);
 }
 
 static void
@@ -307,7 +332,7 @@ on_message(const PacketHead *message, gpointer data)
         self->closed_reason = (PacketClosedReason)((const PacketClosed *)message)->reason;
     } else if (message->kind == PACKET_LIVE && self->state == STATE_LISTING) {
         take_live(self, (const PacketLive *)message);
-    } else if (self->state == STATE_OPEN) {
+    } else if (self->state == STATE_OPEN || self->state == STATE_REPLACING) {
         self->has_answered = TRUE;
         self->funcs->message(message, self->data);
     }
@@ -343,7 +368,7 @@ open_again(Recovery *self, gboolean was_open)
         g_autoptr(GError) error = error_new_unavailable(_("the lock service closed the socket"));
 
         fail(self, error, TRUE);
-    } else if (!lacks_cells(self) && is_suspect(self) && g_get_monotonic_time() < next_us) {
+    } else if (is_suspect(self) && g_get_monotonic_time() < next_us) {
         wait_until(self, next_us);
     } else {
         try_now(self);
@@ -354,11 +379,18 @@ static void
 on_ended(gboolean was_read, gpointer data)
 {
     Recovery *self = data;
-    const gboolean was_open = self->state == STATE_OPEN;
+    const gboolean was_replacing = self->state == STATE_REPLACING;
+    const gboolean was_open = was_replacing || self->state == STATE_OPEN;
+    const gboolean was_replaced = self->closed_reason == PACKET_CLOSED_REPLACED;
 
+    if (was_replacing && was_replaced && (self->call != NULL || self->has_reply)) {
+        set_state(self, STATE_OPENING);
+        self->funcs->ended(FALSE, self->data);
+        return;
+    }
+    g_clear_pointer(&self->call, bus_call_forget);
     set_state(self, STATE_CLOSED);
-    if (self->closed_reason == PACKET_CLOSED_REPLACED ||
-        self->closed_reason == PACKET_CLOSED_MALFORMED) {
+    if ((was_replaced && !was_replacing) || self->closed_reason == PACKET_CLOSED_MALFORMED) {
         finish(self);
         return;
     }

@@ -57,8 +57,8 @@ PacketSocket *recovery_get_socket(Recovery *self);
 /* Returns the cells; those of the socket after recovery_map_cells(). */
 Cells *recovery_get_cells(Recovery *self);
 
-/* From now on sockets are opened with a page of cells. One that is open is replaced; before, there
- * is no page, which only programs with handles need. */
+/* From now on sockets are opened with a page of cells, which only programs with handles need. One
+ * that is open is replaced: there is none to send on until the other one is open. */
 void recovery_want_cells(Recovery *self);
 
 /* Replaces the cells by those of the socket that was opened, when all cells of the socket before

@@ -146,6 +146,64 @@ test_after_locks(void)
     assert_state(other, "b c | ");
 }
 
+/* What has happened to other locks until the socket was replaced is told nevertheless. */
+static void
+test_stolen_before_replaced(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksHandle) handle = handle_new(manager);
+    g_autoptr(WebLocksLock) held = test_lock(manager, "b"), others = test_lock(other, "c");
+    g_autoptr(WebLocksLock) stolen = NULL;
+    g_autoptr(WebLocksOptions) steal = test_steal();
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) stealing = {0}, entering = {0};
+
+    test_service_pause();
+    web_locks_manager_request_async(other, "b", steal, NULL, answer_take, &stealing);
+    web_locks_handle_enter_async(handle, NULL, answer_take, &entering);
+    g_assert_true(web_locks_lock_get_held(held)); /* reads what has arrived */
+    test_service_resume();
+    g_assert_true(web_locks_handle_enter_finish(handle, answer_wait(&entering), &error));
+    stolen = answer_expect_lock(&stealing);
+    test_settle(manager);
+    g_assert_error(web_locks_lock_get_error(held), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
+    leave(handle);
+    enter(handle);
+    leave(handle);
+    expect_parked(handle);
+}
+
+/* The service ends before it opens the other socket. What was not sent may fail, since no service
+ * is started on this bus. */
+static void
+test_killed_before_replaced(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksHandle) handle = handle_new(manager);
+    g_autoptr(WebLocksLock) held = test_lock(manager, "b"), granted = NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) before = {0}, entering = {0};
+
+    test_service_pause();
+    answer_ask(&before, manager, "a");
+    web_locks_handle_enter_async(handle, NULL, answer_take, &entering);
+    test_service_kill();
+    test_service_start();
+    granted = answer_expect_lock(&before);
+    g_assert_true(web_locks_lock_get_held(held));
+    test_release(granted);
+    if (web_locks_handle_enter_finish(handle, answer_wait(&entering), &error))
+        web_locks_handle_leave(handle);
+    else
+        g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    enter(handle);
+    assert_state(other, "a b | ");
+    leave(handle);
+    enter(handle);
+    leave(handle);
+    expect_parked(handle);
+}
+
 /* That it is shown after a leave proves nothing of a parked lock, which a query ends. */
 static void
 test_dropped(void)
@@ -748,6 +806,8 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/handle/enter", test_enter);
     g_test_add_func("/handle/after-locks", test_after_locks);
+    g_test_add_func("/handle/stolen-before-replaced", test_stolen_before_replaced);
+    g_test_add_func("/handle/killed-before-replaced", test_killed_before_replaced);
     g_test_add_func("/handle/dropped", test_dropped);
     g_test_add_func("/handle/two", test_two);
     g_test_add_func("/handle/many", test_many);
