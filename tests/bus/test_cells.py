@@ -44,6 +44,15 @@ class Handle:
         self.key, self.token = self.sock.request(name, cell=cell, **options)
         return bool(self.key and self.token) and self.cells.is_held(cell, self.token, self.key)
 
+    def request_for(self, n_tokens, name):
+        """Requests until the cell has so many tokens, of which a service that has just begun has few."""
+        def has_tokens():
+            if self.request(name) and self.cells.get(1, Cells.LAST) >= self.token + n_tokens:
+                return True
+            self.sock.release(self.key)
+            return False
+        wait_for(has_tokens, what=f'a cell with {n_tokens} tokens')
+
     def leave(self, cell=1):
         return self.cells.leave(cell, self.token)
 
@@ -92,16 +101,14 @@ class CellCase(TmpfsCase):
 class Local(CellCase):
     def test_entered_and_left_without_a_message(self):
         handle = self.handle
-        self.assertTrue(handle.request('x'))
-        tokens = [handle.token]
-        n_tokens = min(handle.cells.get(1, Cells.LAST) - handle.token, 1000)
-        self.assertGreater(n_tokens, 0)
-        for _ in range(n_tokens):
+        handle.request_for(1_000, 'x')
+        tokens, n_received = [handle.token], len(handle.sock.log)
+        for _ in range(1000):
             self.assertTrue(handle.leave())
             self.assertIsNotNone(handle.enter())
             tokens.append(handle.token)
-        self.assertEqual(tokens, list(range(tokens[0], tokens[0] + n_tokens + 1)))
-        self.assertEqual(len(handle.sock.log), 2, 'LIVE and one ANSWER')
+        self.assertEqual(tokens, list(range(tokens[0], tokens[0] + 1001)))
+        self.assertEqual(len(handle.sock.log), n_received)
         self.assertEqual(self.held(), [('x', handle.raw.name, tokens[-1])])
         self.assertFalse(handle.leave(), 'it has been looked at')
         handle.sock.release(handle.key)
@@ -388,7 +395,8 @@ class Killed(CellCase):
         self.assertGreater(self.lock_socket().request('x')[1], self.handle.token)
 
     def test_entered_while_no_service_runs(self):
-        self.handle.park('x')
+        self.handle.request_for(101, 'x')
+        self.assertTrue(self.handle.leave())
         self.crash()
         for _ in range(100):
             self.assertIsNotNone(self.handle.enter())
