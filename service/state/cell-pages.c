@@ -177,7 +177,7 @@ cell_page_free(CellPage *self)
 /* ---- those of an earlier instance */
 
 typedef struct {
-    guint64 agent, request;
+    guint64 agent, request, key;
     LockCellClosed closed;
 } ClosedCell;
 
@@ -194,7 +194,7 @@ is_same(gconstpointer a, gconstpointer b)
 {
     const ClosedCell *x = a, *y = b;
 
-    return x->agent == y->agent && x->request == y->request;
+    return x->agent == y->agent && x->request == y->request && x->key == y->key;
 }
 
 static gboolean
@@ -210,6 +210,7 @@ close_page(ClosedCells *self, int fd)
         lock_cell_close(&memory[i], &cell->closed);
         cell->agent = memory[i].agent;
         cell->request = memory[i].request;
+        cell->key = memory[i].key;
         g_hash_table_add(self, cell);
     }
     munmap(memory, LOCK_CELL_PAGE_SIZE);
@@ -271,10 +272,10 @@ closed_cells_new(const char *path, gboolean may_read, GError **error)
 }
 
 const LockCellClosed *
-closed_cells_find(ClosedCells *self, guint64 agent, guint64 id)
+closed_cells_find(ClosedCells *self, guint64 agent, guint64 id, guint64 key)
 {
-    const ClosedCell key = {.agent = agent, .request = id};
-    const ClosedCell *found = g_hash_table_lookup(self, &key);
+    const ClosedCell wanted = {.agent = agent, .request = id, .key = key};
+    const ClosedCell *found = g_hash_table_lookup(self, &wanted);
 
     return found != NULL ? &found->closed : NULL;
 }

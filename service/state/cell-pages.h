@@ -58,5 +58,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(ClosedCells, g_hash_table_unref)
  * client can still enter. */
 ClosedCells *closed_cells_new(const char *path, gboolean may_read, GError **error);
 
-/* Returns NULL if no cell was opened for the request with this id of the agent with this number. */
-const LockCellClosed *closed_cells_find(ClosedCells *self, guint64 agent, guint64 id);
+/* Returns NULL if no cell was opened for the request with this id and key of the agent with this
+ * number. A cell that has been opened for another key since, but does not say so yet, is not its
+ * cell any more; nor is one that a client gives the numbers of another's request. */
+const LockCellClosed *closed_cells_find(ClosedCells *self, guint64 agent, guint64 id, guint64 key);

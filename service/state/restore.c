@@ -128,7 +128,9 @@ static gboolean
 apply_cell(const Restore *self, const Record *record, LockRequest *stored)
 {
     const LockCellClosed *closed =
-        self->cells != NULL ? closed_cells_find(self->cells, record->agent, record->number) : NULL;
+        self->cells != NULL
+            ? closed_cells_find(self->cells, record->agent, record->number, stored->key)
+            : NULL;
 
     if (closed == NULL)
         return TRUE;

@@ -438,6 +438,19 @@ class Killed(CellCase):
         self.start()
         self.assertEqual([line[:2] for line in self.held()], [('x', self.handle.raw.name)])
 
+    def test_a_cell_that_was_opened_again_but_does_not_say_so(self):
+        """The service ended between the two: an earlier lock of the cell, which is held, keeps its token."""
+        self.assertTrue(self.handle.request('first'))
+        identity = self.handle.cells.get(1, Cells.REQUEST)
+        first = self.handle.token
+        self.control.query()  # it is an ordinary one now
+        self.assertTrue(self.handle.request('second'))
+        self.crash()
+        self.handle.cells.set(1, identity, Cells.REQUEST)
+        self.start()
+        self.assertEqual([(line[0], line[2]) for line in self.held()],
+                         [('first', first), ('second', self.handle.token)])
+
     def test_closed_before_the_crash(self):
         """What was closed and is held is an ordinary lock, and what was parked is over."""
         self.handle.park('parked', cell=2)
@@ -599,7 +612,8 @@ class Hostile(CellCase):
             name, cell = self.unique(), generator.randint(1, 63)
             self.assertTrue(self.handle.request(name, cell), f'seed {seed}, {number}')
             first, ceiling = self.handle.token, self.handle.cells.get(cell, Cells.LAST)
-            request = tuple(self.handle.cells.get(cell, field) for field in (Cells.AGENT, Cells.REQUEST))
+            identity = (Cells.KEY, Cells.AGENT, Cells.REQUEST)
+            request = tuple(self.handle.cells.get(cell, field) for field in identity)
             for field in range(8):
                 if generator.random() < 0.8:
                     self.handle.cells.set(cell, generator.choice(
@@ -608,7 +622,7 @@ class Hostile(CellCase):
             word = self.handle.cells.get(cell)
             is_held, least, most = bool(word & 2), min(max(word >> 2, first), ceiling), ceiling
             if generator.random() < 0.1:
-                if tuple(self.handle.cells.get(cell, field) for field in (Cells.AGENT, Cells.REQUEST)) != request:
+                if tuple(self.handle.cells.get(cell, field) for field in identity) != request:
                     is_held, least, most = True, first, first
                 else:  # limited to what was reserved by all
                     most += 1_000
@@ -624,6 +638,18 @@ class Hostile(CellCase):
             _, next_token = self.other.steal(name)
             self.assertGreater(next_token, seen[0][2] if is_held else first, f'seed {seed}, {number}')
             self.other.end()
+
+    def test_the_numbers_of_another_request(self):
+        """What a cell says of a request whose key it was not opened for does not count."""
+        victim = Handle(self)
+        victim.sock.key = 1 << 40
+        self.assertTrue(victim.request('x'))
+        self.handle.park('y')
+        for field in (Cells.AGENT, Cells.REQUEST):
+            self.handle.cells.set(1, victim.cells.get(1, field), field)
+        victim.cells.set(1, 0, Cells.REQUEST)
+        self.restart()
+        self.assertIn(('x', victim.raw.name, victim.token), self.held())
 
     def test_refused(self):
         """InvalidArgs, and nothing changes."""
