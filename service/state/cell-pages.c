@@ -106,6 +106,7 @@ void
 cell_pages_free(CellPages *self)
 {
     close(self->directory_fd);
+    rmdir(self->path);
     g_free(self->path);
     g_free(self);
 }

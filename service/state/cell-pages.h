@@ -26,7 +26,7 @@ typedef struct CellPages CellPages;
 /* Creates the directory. Returns NULL if there can be no pages: it logs why. */
 CellPages *cell_pages_new(const char *path);
 
-/* There must be no pages. */
+/* Removes the directory. There must be no pages. */
 void cell_pages_free(CellPages *self);
 
 /* Whether the directory still has its name. */

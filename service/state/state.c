@@ -139,6 +139,7 @@ close_cells_of_others(const State *self, gboolean may_read, GError **error)
             continue;
         cells = closed_cells_new(path, may_read, error);
         is_closed = cells != NULL;
+        rmdir(path); /* if there were no pages in it */
         close(lock_fd);
     }
     return is_closed;

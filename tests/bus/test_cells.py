@@ -335,7 +335,7 @@ class Ends(CellCase):
         self.handle.park('parked', cell=1)
         self.assertTrue(self.handle.request('held', cell=2))
         self.assertEqual(self.current.stop(), 0)
-        self.assertEqual(self.n_pages(), 0)
+        self.assertFalse(os.path.exists(self.path('cells')))
         self.assertFalse(self.handle.cells.is_open(1) or self.handle.cells.is_open(2))
         self.start()
         self.assertEqual(self.held(), [('held', self.handle.raw.name, self.handle.token)])
@@ -480,8 +480,10 @@ class Killed(CellCase):
     def test_of_another_bus(self):
         """A client that has not noticed the end of its bus enters no more, unless its service still runs."""
         other_bus = os.path.join(self.directory, 32 * 'a')
+        empty = os.path.join(self.directory, 32 * 'b' + '.cells')
         self.handle.park('x')
         self.crash()
+        os.mkdir(empty)
         os.rename(self.path('cells'), other_bus + '.cells')
         with open(other_bus + '.lock', 'wb') as lock:
             whole_file = struct.pack('hhqqi', fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
@@ -490,6 +492,8 @@ class Killed(CellCase):
             self.assertTrue(self.handle.cells.is_open(1))
         self.restart()
         self.assertFalse(self.handle.cells.is_open(1))
+        self.assertEqual(len(os.listdir(other_bus + '.cells')), 1, 'its own successor needs the page')
+        self.assertFalse(os.path.exists(empty))
 
     def test_a_client_that_ended_meanwhile(self):
         self.handle.park('x')
