@@ -327,7 +327,8 @@ is_in_place(gpointer data)
            (self->pages == NULL || cell_pages_are_in_place(self->pages));
 }
 
-/* In place of those of an earlier instance. */
+/* In place of those of an earlier instance. There are none if it would not be noticed that they are
+ * removed. */
 static gboolean
 begin_pages(State *self, GError **error)
 {
@@ -335,7 +336,7 @@ begin_pages(State *self, GError **error)
         return TRUE;
     if (!cell_pages_remove(self->cells_path, error))
         return FALSE;
-    if (self->options.offers_cells)
+    if (self->options.offers_cells && self->vanished != NULL)
         self->pages = cell_pages_new(self->cells_path);
     return TRUE;
 }
@@ -385,9 +386,11 @@ state_begin(State *self, UserAgent *user_agent, GError **error)
         if (get_room(self->log) < (live_bytes > 0 ? live_bytes : AHEAD_BYTES)) {
             g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOSPC, "no space for the state in %s",
                         self->directory);
-        } else if (begin_pages(self, error)) {
+        } else {
             self->vanished = vanished_watch(self->directory, is_in_place, write_again, self);
-            return TRUE;
+            if (begin_pages(self, error))
+                return TRUE;
+            g_clear_pointer(&self->vanished, vanished_free);
         }
     }
     self->user_agent = NULL;

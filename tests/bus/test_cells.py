@@ -729,6 +729,12 @@ class Offered(TmpfsCase):
         self.assertIsNone(self.cells())
         self.assertFalse(os.path.exists(self.path('cells')))
 
+    def test_not_unwatched(self):
+        """That its files are removed would not be noticed."""
+        self.start(program=service_with('files-unwatched'))
+        self.assertIsNone(Handle(self).cells)
+        self.assertFalse(os.path.exists(self.path('cells')))
+
     def test_not_without_state(self):
         self.start(state=False, env={'XDG_RUNTIME_DIR': ''})
         self.assertIsNone(self.cells())
