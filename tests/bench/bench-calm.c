@@ -100,9 +100,11 @@ start_echo(const int *fds, guint n_fds)
 
     if (child != 0)
         return child;
-    while (n_fds == 1) {
-        bench_wait_notified(fds[0]);
-        bench_notify(fds[0]);
+    if (n_fds == 1) {
+        while (TRUE) {
+            bench_wait_notified(fds[0]);
+            bench_notify(fds[0]);
+        }
     }
     for (guint i = 0; i < n_fds; i++)
         polled[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};

@@ -193,7 +193,7 @@ run_name_command(char **words, gpointer id)
         engine_create_claim(engine, words[2], NULL, words[3], words[4], on_answer, id);
     } else if (g_str_equal(command, "list")) {
         engine_list_claims(engine, words[2], (EngineWatch)number(words[3]), on_answer, id);
-    } else if (g_str_equal(command, "notify")) {
+    } else if (g_str_equal(command, "notify") || g_str_equal(command, "set")) {
         engine_notify(engine, words[2], words[3], on_answer, id);
     } else if (g_str_equal(command, "watch")) {
         engine_read_claim(engine, words[2], words[3], TRUE, on_answer, id);
@@ -212,8 +212,6 @@ run_name_command(char **words, gpointer id)
         engine_create_claim(engine, words[2], words[3], words[4], words[5], on_answer, id);
     } else if (g_str_equal(command, "make")) {
         engine_request_create(engine, words[2], words[3], ZOO_PERSISTENT, on_answer, id);
-    } else if (g_str_equal(command, "set")) {
-        engine_notify(engine, words[2], words[3], on_answer, id);
     } else if (g_str_equal(command, "set-many")) {
         set_many(words[2], (guint)number(words[3]), id);
     } else if (g_str_equal(command, "get")) {
