@@ -173,11 +173,18 @@ get_source_object(GAsyncResult *result)
     return source != NULL ? g_object_ref(source) : NULL;
 }
 
+static gboolean
+is_tagged(GAsyncResult *result, gpointer tag)
+{
+    return ((const AsyncResult *)(gpointer)result)->tag == tag;
+}
+
 static void
 async_result_iface_init(GAsyncResultIface *iface)
 {
     iface->get_user_data = get_user_data;
     iface->get_source_object = get_source_object;
+    iface->is_tagged = is_tagged;
 }
 
 /* Only signal handlers and weak references would be cleared here. g_object_unref() does that after
