@@ -31,7 +31,9 @@ def declare(_settings):
     table = Table('flock', 'Against flock',
                   'A program that takes the same lock again and again. The file '
                   'of flock is on a tmpfs, as the state of the service is. The ratio is the row to that of flock in '
-                  'the same language, or to the row above it. Without competition a handle sends no message; the '
+                  'the same language, or to the row above it. Without competition a handle sends no message, as '
+                  'often as microseconds have passed: a service that has just started has few of them, and in the long '
+                  'run a program that does nothing else enters about once in a microsecond. The '
                   'shell starts a process for each lock, which is most of its time in both rows. With competition '
                   'the figure is the time for one lock of all. WebLocks hands a lock over in the order of requests, '
                   'to the process that has waited longest; a handle is only left and entered without a message while '
