@@ -44,7 +44,7 @@ static const Program programs[] = {
     {"request", {"elel", "Rr"}, 0, FALSE, 0, FALSE, FALSE},
     {"handles", {"elel", "el"}, 0, FALSE, 0, FALSE, FALSE},
     {"first-handle", {"el", "Rr"}, 0, FALSE, 0, FALSE, FALSE, TRUE},
-    {"first-handles", {"el", "el"}, 0, FALSE, 0, TRUE, FALSE, TRUE},
+    {"first-handles", {"el", "el|el"}, 0, FALSE, 0, TRUE, FALSE, TRUE},
     {"killed-service-and-first-handle", {"el", ""}, 1, FALSE, 0, TRUE, FALSE, TRUE},
     {"steal", {"elel", "Sr"}, 0, FALSE, 0, FALSE, FALSE},
     {"steal-and-handle", {"elel", "Srel"}, 0, FALSE, 0, TRUE, FALSE},
@@ -56,8 +56,8 @@ static const Program programs[] = {
     {"killed-client", {"elel", "Rr"}, 0, TRUE, 0, TRUE, FALSE},
     {"killed-client-parked", {"el|el", "Rr"}, 0, TRUE, 0, FALSE, FALSE},
     {"killed-service", {"ecl", ""}, 1, FALSE, 0, FALSE, FALSE},
-    {"removed-directory", {"el|el", ""}, 1, FALSE, 0, TRUE, TRUE},
-    {"removed-directory-and-request", {"el|el", "Rr"}, 0, FALSE, 0, TRUE, TRUE},
+    {"removed-directory", {"el|e", ""}, 1, FALSE, 0, TRUE, TRUE},
+    {"removed-directory-and-request", {"el|e", "Ar"}, 0, FALSE, 0, TRUE, TRUE},
     {"killed-service-and-enter", {"elel", ""}, 1, FALSE, 0, TRUE, FALSE},
     {"killed-service-and-range", {"el|elel", ""}, 1, FALSE, 2, TRUE, FALSE},
     {"killed-service-and-request", {"el", "Rr"}, 1, FALSE, 0, TRUE, FALSE},
@@ -65,7 +65,7 @@ static const Program programs[] = {
     {"killed-service-inside", {"el|ecl", "Rr"}, 1, FALSE, 0, TRUE, FALSE},
     {"killed-service-and-steal", {"el|el", "Sr"}, 1, FALSE, 0, TRUE, FALSE},
     {"killed-service-and-handles", {"el|el", "el"}, 1, FALSE, 0, TRUE, FALSE},
-    {"killed-both", {"el|el", "R"}, 1, TRUE, 0, TRUE, FALSE},
+    {"killed-both", {"el|e", "A"}, 1, TRUE, 0, TRUE, FALSE},
     {"killed-service-twice", {"el|el", ""}, 2, FALSE, 0, TRUE, FALSE},
 };
 
@@ -81,9 +81,13 @@ typedef struct {
 
 static struct {
     const Program *program;
-    char *directory;
     TestClient clients[SIM_CLIENTS];
 } t;
+
+/* Of the state, within one that is there from the first run to the last. GLib makes names of the
+ * microsecond and a counter, so another process that makes a directory could get the name of one
+ * that was removed, before the service writes it again. */
+static char *directory;
 
 /* ---- a client */
 
@@ -247,11 +251,11 @@ init_client(guint index)
 static void
 remove_files(void)
 {
-    g_autofree char *cells = world_path(t.directory, 0xb5, "cells");
+    g_autofree char *cells = world_path(directory, 0xb5, "cells");
 
     cell_pages_remove(cells, NULL);
-    if (g_file_test(t.directory, G_FILE_TEST_EXISTS))
-        world_remove_directory(t.directory);
+    if (g_file_test(directory, G_FILE_TEST_EXISTS))
+        world_remove_directory(directory);
 }
 
 static void
@@ -302,10 +306,9 @@ run_once(gpointer data)
     memset(&t, 0, sizeof t);
     t.program = data;
     g_main_context_push_thread_default(context);
-    t.directory = world_new_directory();
     sim_begin(service_sim_settle);
     reference_begin();
-    service_sim_begin(t.directory, t.program->last_tokens);
+    service_sim_begin(directory, t.program->last_tokens);
     for (guint i = 0; i < SIM_CLIENTS; i++)
         init_client(i);
     service_sim_run(t.program->n_kills);
@@ -326,7 +329,6 @@ run_once(gpointer data)
     g_main_context_pop_thread_default(context);
     sim_end();
     remove_files();
-    g_free(t.directory);
 }
 
 static gboolean
@@ -341,6 +343,7 @@ run_program(const Program *program, guint number, guint64 max)
            is_fine ? "ok" : "not ok", number, program->name, result.n_states,
            result.is_exhausted ? "" : ", not all", result.n_runs, result.n_ends, result.depth,
            result.n_steps, (double)result.processor_us / G_USEC_PER_SEC);
+    remove_files(); /* of a run that has failed */
     return is_fine;
 }
 
@@ -355,10 +358,12 @@ is_chosen(const Program *program, char **names)
 int
 main(int argc, char **argv)
 {
+    g_autofree char *base = world_new_directory();
     guint64 max = 0;
     guint n = 0;
     int status = EXIT_SUCCESS;
 
+    directory = g_build_filename(base, "state", NULL);
     world_capture_warnings(); /* that files were removed */
     /* Freed memory stays in the process: to get it again takes a tenth of the time. */
     mallopt(M_MMAP_THRESHOLD, 1 << 26);
@@ -372,5 +377,7 @@ main(int argc, char **argv)
         if (is_chosen(&programs[i], argv + 1) && !run_program(&programs[i], ++n, max))
             status = EXIT_FAILURE;
     printf("1..%u\n", n);
+    world_remove_directory(base);
+    g_free(directory);
     return status;
 }
