@@ -58,6 +58,7 @@ static const Program programs[] = {
     {"killed-service", {"ecl", ""}, 1, FALSE, 0, FALSE, FALSE},
     {"removed-directory", {"el|e", ""}, 1, FALSE, 0, TRUE, TRUE},
     {"removed-directory-and-request", {"el|e", "Ar"}, 0, FALSE, 0, TRUE, TRUE},
+    {"removed-directory-and-leave", {"el|el", ""}, 0, FALSE, 0, TRUE, TRUE},
     {"killed-service-and-enter", {"elel", ""}, 1, FALSE, 0, TRUE, FALSE},
     {"killed-service-and-range", {"el|elel", ""}, 1, FALSE, 2, TRUE, FALSE},
     {"killed-service-and-request", {"el", "Rr"}, 1, FALSE, 0, TRUE, FALSE},
