@@ -21,10 +21,12 @@ struct Bus {
     guint client;
     gboolean is_connected;
     SessionDescriptor descriptor;
-    BusCall *call; /* unanswered */
+    BusCall *call;     /* unanswered */
+    guint n_forgotten; /* calls before it whose replies have not come */
 };
 
 struct BusCall {
+    Bus *bus;
     BusAnswered answered;
     gpointer data;
 };
@@ -56,10 +58,14 @@ on_reply(gpointer data, short revents)
 {
     Bus *self = data;
     const SimReply reply = sim_take_reply(self->client);
-    BusCall *call = g_steal_pointer(&self->call);
+    BusCall *call = NULL;
     g_autoptr(GError) error = NULL;
     g_autoptr(GDBusMessage) message = NULL;
 
+    if (self->n_forgotten > 0)
+        self->n_forgotten--;
+    else
+        call = g_steal_pointer(&self->call);
     self->funcs->arriving(self->data);
     if (reply.is_unanswered) {
         error = g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE, "no reply");
@@ -150,7 +156,7 @@ bus_call(
     g_assert_null(self->call);
     g_assert_true(g_variant_lookup(options, BUS_OPTION_VERSION, "u", &version));
     self->call = g_new0(BusCall, 1);
-    *self->call = (BusCall){answered, data};
+    *self->call = (BusCall){self, answered, data};
     sim_call(self->client,
              version < PACKET_VERSION ? BUS_CALL_OPEN_SOCKET_WITHOUT_CELLS : BUS_CALL_OPEN_SOCKET);
     return self->call;
@@ -159,7 +165,9 @@ bus_call(
 void
 bus_call_forget(BusCall *call)
 {
-    g_assert_not_reached();
+    call->bus->call = NULL;
+    call->bus->n_forgotten++;
+    g_free(call);
 }
 
 /* ---- */

@@ -396,7 +396,7 @@ vanished_watch(const char *directory,
                gpointer data)
 {
     vanished = (typeof(vanished)){is_in_place, write_again, data};
-    return NULL;
+    return (Vanished *)(gpointer)&vanished;
 }
 
 void

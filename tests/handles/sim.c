@@ -39,6 +39,10 @@ typedef struct {
 
 static struct {
     Queue queues[SIM_CLIENTS][2]; /* by Direction */
+    int client_fds[SIM_CLIENTS];  /* the client's end of its socket; 0: it has none */
+    /* To the client, of its socket, which the service has replaced by the one of `queues`. */
+    Queue replaced[SIM_CLIENTS];
+    gboolean is_replaced[SIM_CLIENTS];
     gint64 passed_us[SIM_CLIENTS];
     BusCallKind calls[SIM_CLIENTS][REPLIES_MAX];
     guint n_calls[SIM_CLIENTS];
@@ -216,15 +220,25 @@ get_object(guint client, Direction to)
     return to == DIRECTION_TO_SERVICE ? OBJECT_TO_SERVICE(client) : OBJECT_TO_CLIENT(client);
 }
 
+/* That of the socket which the receiver has. */
+static Queue *
+get_received(guint client, Direction to)
+{
+    return to == DIRECTION_TO_CLIENT && w.is_replaced[client] ? &w.replaced[client]
+                                                              : get_queue(client, to);
+}
+
 gboolean
 sim_has_packet(guint client, Direction to)
 {
-    return get_queue(client, to)->n_packets > 0;
+    return get_received(client, to)->n_packets > 0;
 }
 
 void
 sim_begin_socket(guint client)
 {
+    w.is_replaced[client] = w.client_fds[client] > 0;
+    w.replaced[client] = *get_queue(client, DIRECTION_TO_CLIENT);
     memset(w.queues[client], 0, sizeof w.queues[client]);
 }
 
@@ -267,7 +281,7 @@ sim_send(guint client, Direction to, int fd, const void *bytes, size_t size, int
 ssize_t
 sim_receive(guint client, Direction to, int fd, void *bytes, size_t size, int flags)
 {
-    Queue *queue = get_queue(client, to);
+    Queue *queue = get_received(client, to);
     ssize_t n;
 
     if (queue->n_packets == 0)
@@ -311,6 +325,9 @@ describe_sockets(void)
 
             hash = steps_mix_bytes(steps_mix(hash, (guint64)queue->has_ended), queue->packets,
                                    queue->n_packets * sizeof *queue->packets);
+            if (j == DIRECTION_TO_CLIENT && w.is_replaced[i])
+                hash = steps_mix_bytes(steps_mix(hash, 2), w.replaced[i].packets,
+                                       w.replaced[i].n_packets * sizeof *queue->packets);
         }
     return hash;
 }
@@ -487,11 +504,18 @@ sim_keep_fd(int fd)
 {
     g_assert(fd >= 0 && fd < FDS_MAX);
     w.is_of_client[fd] = (guint8)(sim_get_client() + 1);
+    w.client_fds[sim_get_client()] = fd;
 }
 
 int
 sim_close(int fd)
 {
+    for (guint i = 0; i < SIM_CLIENTS; i++) {
+        if (w.client_fds[i] != fd)
+            continue;
+        w.client_fds[i] = 0;
+        w.is_replaced[i] = FALSE;
+    }
     w.is_of_client[fd] = 0;
     return close(fd);
 }

@@ -244,6 +244,7 @@ init_client(guint index)
     web_locks_lock_release(lock);
     service_sim_settle();
     client_bus_catch_up(self->manager);
+    g_assert_cmpuint(sim_count_pages(index), ==, t.program->is_first ? 0 : 1);
     bar = strchr(self->program, '|');
     if (bar != NULL)
         run_letters(self, (gsize)(bar - self->program));

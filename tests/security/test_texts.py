@@ -38,6 +38,7 @@ IN_LOG = {
     'log->path': "the operator's",
     'directory': "the operator's",
     'error != NULL ? error->message : "another service has the state now"': 'the same',
+    'fd < 0 ? g_strerror(errno) : "it is on no tmpfs"': "fixed, or text of the C library",
     'get_reason(server)': 'one of the fixed texts of lifecycle.c',
     'reason': "one of the fixed texts of cluster-connection.c, or the C library's words",
     'g_strerror(errno)': "text of the C library",
