@@ -62,11 +62,11 @@ on_reply(gpointer data, short revents)
     g_autoptr(GError) error = NULL;
     g_autoptr(GDBusMessage) message = NULL;
 
+    self->funcs->arriving(self->data); /* which may forget the call */
     if (self->n_forgotten > 0)
         self->n_forgotten--;
     else
         call = g_steal_pointer(&self->call);
-    self->funcs->arriving(self->data);
     if (reply.is_unanswered) {
         error = g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE, "no reply");
     } else {
@@ -75,8 +75,11 @@ on_reply(gpointer data, short revents)
         if (reply.page_fd >= 0)
             close(reply.page_fd);
     }
-    if (call != NULL)
+    if (call == NULL && message != NULL) {
+        sim_drop_socket(self->client); /* with the message */
+    } else if (call != NULL) {
         call->answered(error != NULL ? BUS_UNANSWERED : BUS_ANSWERED, message, error, call->data);
+    }
     g_free(call);
 }
 

@@ -43,6 +43,8 @@ static struct {
     /* To the client, of its socket, which the service has replaced by the one of `queues`. */
     Queue replaced[SIM_CLIENTS];
     gboolean is_replaced[SIM_CLIENTS];
+    guint n_sockets[SIM_CLIENTS]; /* that the service has made */
+    guint taken[SIM_CLIENTS];     /* which of them the client was sent last */
     gint64 passed_us[SIM_CLIENTS];
     BusCallKind calls[SIM_CLIENTS][REPLIES_MAX];
     guint n_calls[SIM_CLIENTS];
@@ -237,6 +239,7 @@ sim_has_packet(guint client, Direction to)
 void
 sim_begin_socket(guint client)
 {
+    w.n_sockets[client]++;
     w.is_replaced[client] = w.client_fds[client] > 0;
     w.replaced[client] = *get_queue(client, DIRECTION_TO_CLIENT);
     memset(w.queues[client], 0, sizeof w.queues[client]);
@@ -246,6 +249,14 @@ void
 sim_end_sending(guint client, Direction to)
 {
     get_queue(client, to)->has_ended = TRUE;
+}
+
+void
+sim_drop_socket(guint client)
+{
+    step_before(0, OBJECT_TO_SERVICE(client), "drops a socket");
+    if (w.taken[client] == w.n_sockets[client])
+        sim_end_sending(client, DIRECTION_TO_SERVICE);
 }
 
 void
@@ -281,11 +292,12 @@ sim_send(guint client, Direction to, int fd, const void *bytes, size_t size, int
 ssize_t
 sim_receive(guint client, Direction to, int fd, void *bytes, size_t size, int flags)
 {
-    Queue *queue = get_received(client, to);
+    Queue *queue;
     ssize_t n;
 
-    if (queue->n_packets == 0)
+    if (!sim_has_packet(client, to))
         step_before(get_object(client, to), 0, "finds no packet");
+    queue = get_received(client, to);
     n = recv(fd, bytes, size, flags);
     if (n > 0) {
         g_assert(queue->n_packets > 0);
@@ -453,7 +465,8 @@ sim_reply(guint client, const SimReply *reply)
 
     g_assert(w.n_replies[client] < REPLIES_MAX && w.n_unanswered[client] > 0);
     w.n_unanswered[client] = 0;
-    w.replies[client][w.n_replies[client]++] = *reply;
+    w.replies[client][w.n_replies[client]] = *reply;
+    w.replies[client][w.n_replies[client]++].socket = w.n_sockets[client];
     g_assert(write(bus_fds[client], &one, sizeof one) == sizeof one);
 }
 
@@ -477,6 +490,7 @@ sim_take_reply(guint client)
 
     g_assert(w.n_replies[client] > 0 && read(bus_fds[client], &count, sizeof count) > 0);
     memmove(w.replies[client], w.replies[client] + 1, --w.n_replies[client] * sizeof reply);
+    w.taken[client] = reply.socket;
     step_note((guint64)reply.kind * 4 + (reply.is_unanswered ? 2 : 0) + (reply.page_fd >= 0));
     return reply;
 }
@@ -598,7 +612,7 @@ sim_begin(void (*settle)(void))
 {
     if (bus_fds[0] < 0) {
         for (guint i = 0; i < SIM_CLIENTS; i++)
-            bus_fds[i] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+            bus_fds[i] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
         g_main_context_default(); /* with a descriptor of its own */
         for (int fd = 0; fd <= bus_fds[1] + 2; fd++)
             is_kept[fd] = TRUE;
@@ -615,7 +629,7 @@ sim_end(void)
     for (guint i = 0; i < w.n_pages; i++)
         munmap((gpointer)w.pages[i].memory, LOCK_CELL_PAGE_SIZE);
     for (guint i = 0; i < SIM_CLIENTS; i++)
-        if (read(bus_fds[i], &count, sizeof count) < 0)
-            g_assert(errno == EAGAIN);
+        while (read(bus_fds[i], &count, sizeof count) > 0)
+            continue;
     close_all(FALSE);
 }

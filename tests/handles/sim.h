@@ -58,6 +58,8 @@ void sim_begin_socket(guint client);
 /* The receiver of this direction will find that it has ended. */
 void sim_end_sending(guint client, Direction to);
 gboolean sim_has_ended(guint client, Direction to);
+/* A client has closed a socket that it has not used. */
+void sim_drop_socket(guint client);
 /* The service reads nothing any more. */
 void sim_end_receiving(guint client);
 
@@ -84,6 +86,7 @@ typedef struct {
     BusCallKind kind;
     gboolean is_unanswered; /* the service has ended */
     int fd, page_fd;        /* owned; -1: none */
+    guint socket;           /* set by sim_reply() */
 } SimReply;
 
 void sim_call(guint client, BusCallKind kind);
