@@ -175,10 +175,11 @@ state_restore(State *self, UserAgent *user_agent, Restored *restored, GError **e
     user_agent_retire_unknown_tokens(user_agent);
     self->numbers = restored->numbers;
     self->deadline_us = self->numbers.deadline_us;
-    if (fault != NULL) {
+    if (fault != NULL && is_there) {
         g_warning("%s; starting without it; it is renamed to %s", fault, aside_path);
-        if (is_there)
-            log_put_aside(self->log, aside_path);
+        log_put_aside(self->log, aside_path);
+    } else if (fault != NULL) {
+        g_warning("%s; there is no file of it", fault);
     } else if (restored->lost.agent != NULL) {
         g_warning("restoring a request has crashed the service three times; the request is lost, "
                   "and the state is kept as %s",
