@@ -12,6 +12,7 @@ Does nothing where there is no dpkg.
 """
 
 import collections
+import functools
 import glob
 import os
 import re
@@ -27,7 +28,7 @@ def output_of(*argv):
 
 
 class Installed:
-    """The installed packages: who owns which file, and what depends on what."""
+    """The installed packages, and what depends on what."""
 
     def __init__(self):
         self.depends = {}
@@ -38,12 +39,6 @@ class Installed:
                 fields = dict(re.findall(r'^([\w-]+): (.*)$', paragraph, re.MULTILINE))
                 if fields.get('Status', '').endswith(' installed'):
                     self.add(fields)
-        self.owners = collections.defaultdict(set)
-        for path in glob.glob(f'{DPKG}/info/*.list'):
-            package = os.path.basename(path).removesuffix('.list').split(':')[0]
-            with open(path, encoding='utf-8') as file:
-                for line in file:
-                    self.owners[line.rstrip('\n')].add(package)
 
     def add(self, fields):
         name = fields['Package']
@@ -54,14 +49,6 @@ class Installed:
             self.providers[provided.split(' ')[0]].add(name)
         if fields.get('Essential') == 'yes':
             self.essential.add(name)
-
-    def owner(self, path):
-        """The package with this file. /bin is /usr/bin, and dpkg may have listed it as either."""
-        for name in (os.path.normpath(path), os.path.realpath(path)):
-            owners = self.owners[name] | self.owners[name.removeprefix('/usr')] | self.owners['/usr' + name]
-            if owners:
-                return owners.pop()
-        return None
 
     def closure(self, names):
         """These packages and what they depend on. Of alternatives apt takes the first."""
@@ -80,13 +67,44 @@ class Installed:
         return found
 
 
+@functools.cache
+def read_installed():
+    return Installed()
+
+
+def names_of(path):
+    """/bin is /usr/bin, and dpkg may have listed a file as either."""
+    names = os.path.normpath(path), os.path.realpath(path)
+    return [variant for name in names for variant in (name, name.removeprefix('/usr'), '/usr' + name)]
+
+
+def find_owners(paths):
+    """{path: a package with this file}, for those that have one."""
+    names = {name for path in paths for name in names_of(path)}
+    # It fails if one of the names is in no package.
+    lines = subprocess.run(['dpkg-query', '--search', *sorted(names)], check=False, stdout=subprocess.PIPE,
+                           stderr=subprocess.DEVNULL, text=True).stdout.splitlines()
+    packages = {}
+    for line in lines:
+        owners, _, name = line.rpartition(': ')
+        if not owners.startswith('diversion by '):
+            packages[name] = re.split('[,:]', owners)[0]
+    found = {path: next((packages[name] for name in names_of(path) if name in packages), None) for path in paths}
+    return {path: package for path, package in found.items() if package}
+
+
 def file_of_module(module):
     return output_of('/usr/bin/python3', '-c', f'import {module}; print({module}.__file__)')
 
 
+@functools.cache
+def folders_of_dependencies():
+    return output_of('pkg-config', '--variable=pc_path', 'pkg-config').split(':')
+
+
 def file_of_dependency(name):
-    paths = output_of('pkg-config', '--variable=pc_path', 'pkg-config').split(':')
-    return next((path for path in (f'{folder}/{name}.pc' for folder in paths) if os.path.exists(path)), None)
+    paths = (f'{folder}/{name}.pc' for folder in folders_of_dependencies())
+    return next((path for path in paths if os.path.exists(path)), None)
 
 
 def file_of_header(name):
@@ -99,7 +117,8 @@ LINES = (
     (r'^Program \S+(?: \([\w, ]+\))? found: YES [^(]*\((/[^)]*)\)', lambda path: path),
     (r'^Found pkg-config: (/\S+)', lambda path: path),
     (r'^Found ninja-\S+ at (/\S+)', lambda path: path),
-    (r'^C compiler for the host machine: (?:ccache )?(\S+) \(', shutil.which),
+    # With what comes before it in CC, and options behind it.
+    (r'^C compiler for the host machine: (?:\S*(?:ccache|distcc) )*(\S+)(?: \S+)*? \(', shutil.which),
     (r'^Program \S+ \([\w, ]+\) found: YES .* modules: (\w+)', file_of_module),
     (r'^(?:Run-time dependency|Dependency) (\S+) found: YES', file_of_dependency),
     (r'^Library (\S+) found: YES', lambda name: output_of('cc', f'-print-file-name=lib{name}.so')),
@@ -118,17 +137,17 @@ def found_files(log, source):
     return found
 
 
-def main():
-    build, *names = sys.argv[1:]
+def main(build, *names):
     if not os.path.exists(f'{DPKG}/status'):
         return 0
     with open(os.path.join(build, 'meson-logs', 'meson-log.txt'), encoding='utf-8') as file:
         log = file.read()
-    installed = Installed()
+    installed = read_installed()
     listed = installed.closure(installed.essential | set(names))
     found = found_files(log, os.getcwd())
-    missing = [f'{line}: {installed.owner(path) or f"no package has {path}"}'
-               for path, line in sorted(found.items()) if installed.owner(path) not in listed]
+    owners = find_owners(found)
+    missing = [f'{line}: {owners.get(path, f"no package has {path}")}'
+               for path, line in sorted(found.items()) if owners.get(path) not in listed]
     for line in missing:
         print(f'{build} has found what the list of packages does not have. {line}')
     print(f'{build}: {len(found)} found, {len(missing)} not listed')
@@ -136,4 +155,4 @@ def main():
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

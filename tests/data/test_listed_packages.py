@@ -3,9 +3,10 @@
 
 """What a configuration has found and a list of packages lacks is noticed, whatever this machine has."""
 
+import contextlib
+import io
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -14,7 +15,8 @@ from buses import environment, read_text, write_text
 
 SOURCE = environment('WEBLOCKS_SOURCE_DIR')
 BUILD = environment('WEBLOCKS_BUILD_DIR')
-LISTED_PACKAGES = os.path.join(SOURCE, 'tests', 'bare', 'listed_packages.py')
+sys.path.append(os.path.join(SOURCE, 'tests', 'bare'))
+import listed_packages
 
 
 @unittest.skipUnless(shutil.which('dpkg') and shutil.which('update-desktop-database'),
@@ -25,9 +27,9 @@ class ListedPackages(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix='weblocks-listed-') as build:
             os.mkdir(os.path.join(build, 'meson-logs'))
             write_text(os.path.join(build, 'meson-logs', 'meson-log.txt'), log)
-            result = subprocess.run([sys.executable, LISTED_PACKAGES, build, *packages], cwd=SOURCE,
-                                    stdout=subprocess.PIPE, check=False, text=True)
-            return result.returncode, result.stdout
+            output = io.StringIO()
+            with contextlib.redirect_stdout(output), contextlib.chdir(SOURCE):
+                return listed_packages.main(build, *packages), output.getvalue()
 
     def test_a_program(self):
         """With which ./dev demo failed on a machine that had nothing."""
@@ -65,5 +67,16 @@ class ListedPackages(unittest.TestCase):
     def test_the_log_of_this_build(self):
         """Without any list, about everything is missing: the lines of this version of meson are recognized."""
         output = self.check(read_text(os.path.join(BUILD, 'meson-logs', 'meson-log.txt')))[1]
-        for package in ('libglib2.0-dev', 'libsystemd-dev', 'ninja-build', 'pkgconf', 'gcc-12'):
+        for package in ('libglib2.0-dev', 'libsystemd-dev', 'ninja-build', 'pkgconf'):
             self.assertIn(f': {package}', output)
+        # Whatever compiler that is.
+        self.assertIn(' C compiler for the host machine: ', output)
+
+    def test_a_compiler(self):
+        """With what comes before it in CC, and options behind it."""
+        for compiler in 'cc', 'ccache cc', '/usr/bin/ccache distcc cc -m64':
+            with self.subTest(compiler):
+                status, output = self.check(f'C compiler for the host machine: {compiler} (gcc 12.2.0 "cc (Debian)")\n',
+                                            'python3')
+                self.assertEqual(status, 1)
+                self.assertRegex(output, r': (gcc|clang)[-\d]*\n')
