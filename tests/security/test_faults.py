@@ -8,15 +8,23 @@ bus tests: only those are run. That they pass without the fault is tested separa
 `test_faults.py FAULT...` runs these rows. Faults in stored state are listed in state/ and
 storm/."""
 
+import multiprocessing
 import os
 import re
-import subprocess
 import sys
+import tempfile
 import time
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# For each row.
+SECONDS = 120 * float(os.environ.get('WEBLOCKS_TEST_TIMEOUT_FACTOR', '1'))
 
-from buses import FACTOR, TEST_ALL, die_with_parent
+# Shorter time limits, for messages that are missing because of the fault. The library reads these variables when it is
+# loaded, which is once for all rows.
+os.environ.update(WEBLOCKS_TEST_FAULT='', WEBLOCKS_FULL_SIZE='0', WEBLOCKS_TEST_TIMEOUT_FACTOR=str(SECONDS / 400))
+import harness  # pylint: disable=unused-import
+import tap
+from buses import TEST_ALL, die_with_parent
 from tap import diagnostic
 
 # The fault, the program, its case or class of cases, and what fails: that, or a case or anything with these words.
@@ -109,20 +117,34 @@ FAULTS = [
 ]
 
 
-def run(program, case, fault):
-    env = os.environ | {'WEBLOCKS_TEST_FAULT': fault, 'WEBLOCKS_FULL_SIZE': '0',
-                        # Shorter time limits, for messages that are missing because of the fault.
-                        'WEBLOCKS_TEST_TIMEOUT_FACTOR': str(FACTOR * 0.3)}
-    return subprocess.run([sys.executable, '-m', 'tap', os.path.join(TESTS, program), case], env=env,
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-                          preexec_fn=die_with_parent, timeout=120 * FACTOR, errors='replace')
+def run_case(program, case, fault, output):
+    """In a process of its own."""
+    die_with_parent()
+    for number in (1, 2):
+        os.dup2(output, number)
+    os.environ['WEBLOCKS_TEST_FAULT'] = fault
+    sys.argv = [os.path.join(TESTS, program), case]
+    tap.run(tap.load(sys.argv[0]))
 
 
-def notices(done, words):
+def run(*row):
+    """Returns (exit status, output)."""
+    with tempfile.TemporaryFile('w+', errors='replace') as file:
+        process = multiprocessing.get_context('fork').Process(target=run_case, args=(*row, file.fileno()))
+        process.start()
+        process.join(SECONDS)
+        if process.is_alive():
+            process.kill()
+            process.join()
+        file.seek(0)
+        return process.exitcode, file.read()
+
+
+def notices(status, output, words):
     """Whether the test fails with an assertion for this fault."""
-    failed = [line for line in done.stdout.splitlines() if line.startswith('not ok')]
-    return done.returncode == 1 and failed and (
-        words in done.stdout if ' ' in words else any(words in line for line in failed))
+    failed = [line for line in output.splitlines() if line.startswith('not ok')]
+    return status == 1 and failed and (
+        words in output if ' ' in words else any(words in line for line in failed))
 
 
 def rows(asked):
@@ -139,16 +161,16 @@ def main():
     failed = False
     for fault, program, case, *words in rows(sys.argv[1:]):
         start = time.monotonic()
-        done = run(program, case, fault)
+        status, output = run(program, case, fault)
         diagnostic(f'{time.monotonic() - start:.1f} s')
-        skipped = 'not ok' not in done.stdout and re.search('# SKIP (.*)', done.stdout)
-        good = skipped or notices(done, *words or [case])
+        skipped = 'not ok' not in output and re.search('# SKIP (.*)', output)
+        good = skipped or notices(status, output, *words or [case])
         number += 1
         reason = f' # SKIP {skipped[1]}' if skipped else ''
         failed = failed or not good
         print(f"{'ok' if good else 'not ok'} {number} - {program} {case} with {fault}{reason}", flush=True)
         if not good:
-            diagnostic(done.stdout + done.stderr)
+            diagnostic(f'ended with {status}: {output}')
     print(f'1..{number}')
     sys.exit(1 if failed else 0)
 
