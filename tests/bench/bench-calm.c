@@ -134,11 +134,15 @@ run_neighbour_of_echo(int fd)
 static void
 run_neighbour_of_locks(const char *address, guint index, int fd)
 {
-    const Load load = {.address = address, .in_flight = IN_FLIGHT, .n_pairs = G_MAXUINT};
-    gpointer client = load_connect_locks(&load, index);
+    const Load load = {.address = address,
+                       .bucket = "bench",
+                       .in_flight = IN_FLIGHT,
+                       .n_pairs = G_MAXUINT,
+                       .index = index};
+    gpointer client = load_connect_async(&load);
 
     bench_notify(fd);
-    load_run_locks(&load, client);
+    load_run_async(&load, client);
 }
 
 static void

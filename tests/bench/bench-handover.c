@@ -16,7 +16,8 @@
  *             nothing else;
  *   name      from ReleaseName of a bus name until NameAcquired is read, on bare sockets
  *             (raw-bus.h);
- *   flock     by flock(2) on FILE.
+ *   flock     by flock(2) on FILE;
+ *   wake-up   no lock: a byte that wakes a sleeping process, over a socketpair.
  *
  * Prints steady, mean, p50 and p99. */
 
@@ -298,7 +299,7 @@ lock_file(Player *player)
 
 /* It is queued by the call that blocks, before the other process wakes up. */
 static void
-queue_flock(G_GNUC_UNUSED Player *player)
+queue_by_waiting(G_GNUC_UNUSED Player *player)
 {
 }
 
@@ -306,6 +307,34 @@ static void
 unlock_file(Player *player)
 {
     bench_check_errno(flock(player->fd, LOCK_UN) == 0, "flock");
+}
+
+/* ---- a byte */
+
+static int wake_pair[2]; /* for the process that is the first to have the lock, and the other one */
+
+static void
+use_second_end(Player *player, G_GNUC_UNUSED const char *address)
+{
+    player->fd = wake_pair[1];
+}
+
+static void
+use_first_end(Player *player)
+{
+    player->fd = wake_pair[0];
+}
+
+static void
+be_woken(Player *player)
+{
+    bench_wait_notified(player->fd);
+}
+
+static void
+wake(Player *player)
+{
+    bench_notify(player->fd);
 }
 
 static const Way ways[] = {
@@ -316,7 +345,8 @@ static const Way ways[] = {
     {"loop", connect_hand_in_loop, take_by_hand, NULL, queue_by_hand, acquire_by_hand,
      release_by_hand},
     {"name", connect_bus, take_name, NULL, queue_name, acquire_name, release_name},
-    {"flock", open_file, lock_file, NULL, queue_flock, lock_file, unlock_file},
+    {"flock", open_file, lock_file, NULL, queue_by_waiting, lock_file, unlock_file},
+    {"wake-up", use_second_end, use_first_end, NULL, queue_by_waiting, be_woken, wake},
 };
 
 /* ---- the alternation */
@@ -372,6 +402,7 @@ run(const Way *way, const char *address, guint count)
         mmap(NULL, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     bench_check_errno(side.shared != MAP_FAILED, "shared memory");
     bench_make_pair(pair);
+    bench_make_pair(wake_pair);
     child = bench_fork();
     side.is_first = child != 0;
     side.fd = pair[side.is_first ? 0 : 1];

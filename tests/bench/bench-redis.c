@@ -1,23 +1,18 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A lock as commonly made with Redis, every command awaited, on its unix socket.
- *
- *     bench-redis SOCKET WAY COUNT
- *
- * WAY is
+/* A lock as commonly made with Redis, every command awaited, on its unix socket, which is ADDRESS:
+ * see load.h. WAY is
  *   del      SET NX PX, and DEL: the release assumes that the key is still the client's own;
  *   checked  SET NX PX, and a script that deletes the key only if its value is still the client's,
  *            which a release of a lock that can expire has to do. */
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <hiredis/hiredis.h>
 
-#include "bench.h"
+#include "load.h"
 
-#define WARM_UP 200
 #define CHECKED_DEL                                  \
     "if redis.call('get', KEYS[1]) == ARGV[1] then " \
     "return redis.call('del', KEYS[1]) else return 0 end"
@@ -27,6 +22,11 @@ typedef struct {
     char *bytes;
     gsize length;
 } Command;
+
+typedef struct {
+    redisContext *redis;
+    Command request, release;
+} Client;
 
 static Command
 command_new(int argc, const char **argv)
@@ -72,17 +72,15 @@ release(redisContext *redis, const Command *command)
 }
 
 static Command
-release_command(redisContext *redis, const char *way)
+release_command(redisContext *redis, gboolean is_checked)
 {
     const char *load[] = {"SCRIPT", "LOAD", CHECKED_DEL};
     g_autofree char *sha = NULL;
     Command loading;
     redisReply *reply;
 
-    if (g_str_equal(way, "del"))
+    if (!is_checked)
         return command_new(2, (const char *[]){"DEL", "printer"});
-    if (!g_str_equal(way, "checked"))
-        bench_die(way, "neither del nor checked");
     loading = command_new(G_N_ELEMENTS(load), load);
     reply = run_command(redis, &loading);
     if (reply->type != REDIS_REPLY_STRING)
@@ -93,34 +91,48 @@ release_command(redisContext *redis, const char *way)
     return command_new(5, (const char *[]){"EVALSHA", sha, "1", "printer", "me"});
 }
 
+static gpointer
+connect_to_redis(const Load *load, gboolean is_checked)
+{
+    const char *set[] = {"SET", "printer", "me", "NX", "PX", "30000"};
+    Client *client = g_new0(Client, 1);
+
+    client->redis = redisConnectUnix(load->address);
+    if (client->redis == NULL || client->redis->err != 0)
+        bench_die(load->address, client->redis == NULL ? "no memory" : client->redis->errstr);
+    client->request = command_new(G_N_ELEMENTS(set), set);
+    client->release = release_command(client->redis, is_checked);
+    return client;
+}
+
+static gpointer
+connect_del(const Load *load)
+{
+    return connect_to_redis(load, FALSE);
+}
+
+static gpointer
+connect_checked(const Load *load)
+{
+    return connect_to_redis(load, TRUE);
+}
+
+static void
+pair(gpointer data)
+{
+    const Client *client = data;
+
+    request(client->redis, &client->request);
+    release(client->redis, &client->release);
+}
+
 int
 main(int argc, char **argv)
 {
-    const char *set[] = {"SET", "printer", "me", "NX", "PX", "30000"};
-    BenchSamples *samples;
-    Command to_request, to_release;
-    redisContext *redis;
-    guint count;
+    static const LoadWay ways[] = {
+        {"del", connect_del, pair, .n_warm_up = 200},
+        {"checked", connect_checked, pair, .n_warm_up = 200},
+    };
 
-    bench_check_usage(argc == 4, "SOCKET del|checked COUNT");
-    count = bench_number(argv[3]);
-    samples = bench_samples_new_shared(count);
-    redis = redisConnectUnix(argv[1]);
-    if (redis == NULL || redis->err != 0)
-        bench_die(argv[1], redis == NULL ? "no memory" : redis->errstr);
-    to_request = command_new(G_N_ELEMENTS(set), set);
-    to_release = release_command(redis, argv[2]);
-    for (guint i = 0; i < WARM_UP + count; i++) {
-        guint64 begin = bench_now();
-
-        request(redis, &to_request);
-        release(redis, &to_release);
-        if (i >= WARM_UP)
-            bench_samples_add(samples, begin, bench_now());
-    }
-    redisFreeCommand(to_request.bytes);
-    redisFreeCommand(to_release.bytes);
-    redisFree(redis);
-    bench_samples_print(samples, "");
-    return EXIT_SUCCESS;
+    return load_main(argc, argv, ways, G_N_ELEMENTS(ways));
 }

@@ -1,19 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* ZooKeeper without WebLocks: the cost of locks of several hosts for its own clients.
- *
- *     bench-zookeeper SERVERS commits COUNT
- *     bench-zookeeper SERVERS recipe PROCESSES COUNT
- *
- * `commits` is what a gateway commits for a lock, by a bare client, each step awaited: create a
- * claim and read the others, grant it, delete it. `recipe` is the usual lock, as in Curator: each
- * request is a node, which waits until the one before it is deleted. Each process takes the same
- * lock COUNT times. Prints `per_second` of all. */
+/* ZooKeeper without WebLocks: the cost of locks of several hosts for its own clients. ADDRESS is
+ * its servers: see load.h. WAY is
+ *   commits  what a gateway commits for a lock, by a bare client, each step awaited: create a claim
+ *            and read the others, grant it, delete it;
+ *   recipe   the usual lock, as in Curator: each request is a node, which waits until the one
+ * before it is deleted. All clients take one lock. */
 
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <zookeeper/zookeeper.h>
@@ -27,7 +22,6 @@
 #define CLAIM      NAME "/e-0123456789abcdef-00000001-"
 #define TIMEOUT_MS 15000
 #define PATH_SIZE  128
-#define WARM_UP    100
 
 /* One request at a time. */
 typedef struct {
@@ -151,30 +145,27 @@ read_children(Client *self, const char *own)
           "children");
 }
 
-static void
-client_init(Client *self, const char *servers)
+static gpointer
+connect_client(const Load *load)
 {
-    memset(self, 0, sizeof(*self));
-    self->zh =
-        zookeeper_init2(servers, on_watch, TIMEOUT_MS, NULL, NULL, ZOO_NO_LOG_CLIENTENV, NULL);
+    static const char *const paths[] = {ROOT, NAME, HOST, COUNTER};
+    Client *self = g_new0(Client, 1);
+
+    zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
+    self->zh = zookeeper_init2(load->address, on_watch, TIMEOUT_MS, NULL, NULL,
+                               ZOO_NO_LOG_CLIENTENV, NULL);
     if (self->zh == NULL)
-        bench_die(servers, "no such servers");
+        bench_die(load->address, "no such servers");
     zoo_set_servers_resolution_delay(self->zh, -1);
     while (zoo_state(self->zh) != ZOO_CONNECTED_STATE)
         run_once(self);
-}
-
-static void
-make_nodes(Client *self)
-{
-    static const char *const paths[] = {ROOT, NAME, HOST, COUNTER};
-
     for (guint i = 0; i < G_N_ELEMENTS(paths); i++) {
         int r = create(self, paths[i], ZOO_PERSISTENT);
 
         if (r != ZNODEEXISTS)
             check(r, "create");
     }
+    return self;
 }
 
 static void
@@ -193,25 +184,14 @@ grant(Client *self, const char *claim)
 }
 
 static void
-run_commits(const char *servers, guint count)
+commit(gpointer client)
 {
-    BenchSamples *samples = bench_samples_new_shared(count);
-    Client client;
+    Client *self = client;
 
-    client_init(&client, servers);
-    make_nodes(&client);
-    for (guint i = 0; i < WARM_UP + count; i++) {
-        guint64 begin = bench_now();
-
-        check(create(&client, CLAIM, ZOO_EPHEMERAL_SEQUENTIAL), "claim");
-        read_children(&client, NULL);
-        grant(&client, client.path);
-        delete_node(&client, client.path);
-        if (i >= WARM_UP)
-            bench_samples_add(samples, begin, bench_now());
-    }
-    zookeeper_close(client.zh);
-    bench_samples_print(samples, "");
+    check(create(self, CLAIM, ZOO_EPHEMERAL_SEQUENTIAL), "claim");
+    read_children(self, NULL);
+    grant(self, self->path);
+    delete_node(self, self->path);
 }
 
 /* Returns when the node before this one has been deleted. */
@@ -236,54 +216,25 @@ wait_for_turn(Client *self, const char *own_path)
     }
 }
 
-static gpointer
-connect_recipe(const Load *load, G_GNUC_UNUSED guint index)
-{
-    Client *client = g_new0(Client, 1);
-
-    client_init(client, load->address);
-    return client;
-}
-
 static void
-take_locks(const Load *load, gpointer data)
+take_lock(gpointer client)
 {
-    Client *client = data;
+    Client *self = client;
+    char own[PATH_SIZE];
 
-    for (guint i = 0; i < load->n_pairs; i++) {
-        char own[PATH_SIZE];
-
-        check(create(client, CLAIM, ZOO_EPHEMERAL_SEQUENTIAL), "claim");
-        g_strlcpy(own, client->path, sizeof(own));
-        wait_for_turn(client, own);
-        delete_node(client, own);
-    }
-}
-
-static void
-run_recipe(const char *servers, guint n_processes, guint count)
-{
-    const Load load = {.address = servers, .n_pairs = count};
-    Client client;
-
-    client_init(&client, servers);
-    make_nodes(&client);
-    zookeeper_close(client.zh);
-    bench_print("per_lock", 1e6 / load_measure(&load, n_processes, connect_recipe, take_locks));
+    check(create(self, CLAIM, ZOO_EPHEMERAL_SEQUENTIAL), "claim");
+    g_strlcpy(own, self->path, sizeof(own));
+    wait_for_turn(self, own);
+    delete_node(self, own);
 }
 
 int
 main(int argc, char **argv)
 {
-    zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
-    if (argc == 4 && g_str_equal(argv[2], "commits")) {
-        run_commits(argv[1], bench_number(argv[3]));
-    } else if (argc == 5 && g_str_equal(argv[2], "recipe")) {
-        run_recipe(argv[1], bench_number(argv[3]), bench_number(argv[4]));
-    } else {
-        fprintf(stderr, "usage: bench-zookeeper SERVERS commits COUNT\n"
-                        "       bench-zookeeper SERVERS recipe PROCESSES COUNT\n");
-        return 2;
-    }
-    return EXIT_SUCCESS;
+    static const LoadWay ways[] = {
+        {"commits", connect_client, commit, .n_warm_up = 100},
+        {"recipe", connect_client, take_lock},
+    };
+
+    return load_main(argc, argv, ways, G_N_ELEMENTS(ways));
 }

@@ -22,14 +22,6 @@ hand_new(const char *address)
     return hand;
 }
 
-void
-hand_free(Hand *hand)
-{
-    raw_client_free(hand->client);
-    g_object_unref(hand->connection);
-    g_free(hand);
-}
-
 static gboolean
 on_readable(int fd, GIOCondition condition, gpointer data)
 {

@@ -18,7 +18,6 @@ typedef struct {
 } Hand;
 
 Hand *hand_new(const char *address);
-void hand_free(Hand *hand);
 
 /* From now on, each packet is awaited in the default main context, and then received. */
 void hand_use_main_loop(Hand *hand);

@@ -245,10 +245,3 @@ raw_bus_new(const char *address)
     raw_bus_await_reply(bus);
     return bus;
 }
-
-void
-raw_bus_free(RawBus *bus)
-{
-    close(bus->fd);
-    g_free(bus);
-}

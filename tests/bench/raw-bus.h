@@ -13,8 +13,6 @@ typedef struct RawBus RawBus;
 
 /* A connection to the bus at `unix:path=...`, after Hello. */
 RawBus *raw_bus_new(const char *address);
-void raw_bus_free(RawBus *bus);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(RawBus, raw_bus_free)
 
 /* A call of the bus itself, which can be sent repeatedly. */
 typedef struct {

@@ -141,6 +141,16 @@ def run(settings, name, *arguments):
     return parse(result.stdout)
 
 
+def pairs_of(row, settings, address, way, count, *bucket):
+    """A way of bench-pairs, by one client that has one pair in flight."""
+    return steady_of(row, settings, 'pairs', address, way, 1, 1, count, *bucket)
+
+
+def per_lock(row, settings, *command):
+    """A way whose program prints `rate`: the microseconds from one lock to the next, of all clients."""
+    return Way(row, lambda: {row: 1e6 / run(settings, *command)['rate']})
+
+
 class Bulk:
     """A bench-bulk process that is ready for commands."""
 

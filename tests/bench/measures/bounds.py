@@ -95,14 +95,14 @@ def time_of_run(settings, name, arguments, server):
     return (usage.ru_utime + usage.ru_stime) * 1e6 + after - before
 
 
-def time_way(row, settings, command, server, factor=1, count=6000):
+def time_way(row, settings, command, server, count=6000):
     name, *arguments = command
     count = settings.count(count, 400)
 
     def ask():
         short, whole = (time_of_run(settings, name, [*arguments, n], server)
                         for n in (count // 10, count))
-        return {row: factor * (whole - short) / (count - count // 10)}
+        return {row: (whole - short) / (count - count // 10)}
     return Way(row, ask)
 
 
@@ -112,24 +112,24 @@ def ways_of_many(settings, scene):
     def way(row, server, *command):
         return time_way(row, settings, command, server, count=300 * clients)
     yield way(MANY_NAMES.format(clients, scene.kind), scene.bus.pid,
-              'load', scene.address, 'names', clients, 1)
+              'pairs', scene.address, 'name', clients, 1)
     for how in MANY:
-        yield way(row_of_many(settings, how), scene.pid, 'load', scene.address, how, clients, 1)
+        yield way(row_of_many(settings, how), scene.pid, 'pairs', scene.address, how, clients, 1)
 
 
 def measure(settings, table):
     with cores('one'), contextlib.ExitStack() as stack:
-        ways = [time_way(TRIPS, settings, ['socketpair', 'round-trip'], None, 2)]
+        ways = [time_way(TRIPS, settings, ['pairs', '-', 'echo', 1, 1], None)]
         redis = available(settings, stack, 'redis')
         if redis:
-            ways.append(time_way(REDIS, settings, ['redis', redis.socket, 'del'],
+            ways.append(time_way(REDIS, settings, ['redis', redis.socket, 'del', 1, 1],
                                  redis.process.pid))
         for key, arguments in SCENES.items():
             scene = stack.enter_context(Scene(settings, settings.best_kind, arguments=arguments))
             for way in WAYS:
-                ways.append(time_way(row_of(way, key), settings, ['pair', scene.address, way], scene.pid))
+                ways.append(time_way(row_of(way, key), settings, ['pairs', scene.address, way, 1, 1], scene.pid))
             if key == 'stored':
                 ways += ways_of_many(settings, scene)
         ways.append(time_way(NAME.format(scene.kind), settings,
-                             ['pair', scene.address, 'name'], scene.bus.pid))
+                             ['pairs', scene.address, 'name', 1, 1], scene.bus.pid))
         measure_in_turns(settings, table, 'one', ways, settings.repetitions)

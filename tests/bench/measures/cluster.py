@@ -9,7 +9,7 @@ import os
 from clusterhosts import BUCKET, Host
 from ensemble import Ensemble, Place, why_no_servers
 from figures import Table
-from stage import Way, measure_in_turns, run, steady_of
+from stage import measure_in_turns, pairs_of, per_lock, steady_of
 
 SERVERS = 3
 HOSTS = 3
@@ -45,7 +45,7 @@ def declare(_settings):
 
 
 def get_skip_reason(settings):
-    if not settings.has_program('cluster'):
+    if not settings.has_program('zookeeper'):
         return 'needs libzookeeper-st-dev when this is built'
     return why_no_servers()
 
@@ -73,15 +73,12 @@ def measure(settings, table):
 
 def ways_of(settings, servers, buses):
     commits, pairs = settings.count(300, 20), settings.count(1500, 100)
-    each = settings.count(50, 2)
-    yield steady_of(ACQUIRE, settings, 'cluster', 'acquire', commits, BUCKET, buses[0])
-    yield steady_of(TAKE, settings, 'cluster', 'take', commits, BUCKET, *buses[:2])
-    yield steady_of(COMMITS, settings, 'zookeeper', servers, 'commits', commits)
-    yield steady_of(PAIR_SHARED, settings, 'cluster', 'pair', pairs, BUCKET, buses[0])
-    yield steady_of(PAIR, settings, 'cluster', 'pair', pairs, 'default', buses[0])
-    yield per_lock(LOAD, settings, 'cluster', 'load', each, BUCKET, PROCESSES_EACH, *buses)
-    yield per_lock(RECIPE, settings, 'zookeeper', servers, 'recipe', HOSTS * PROCESSES_EACH, each)
-
-
-def per_lock(row, settings, *command):
-    return Way(row, lambda: {row: run(settings, *command)['per_lock']})
+    processes = HOSTS * PROCESSES_EACH
+    each = settings.count(50, 2) * processes
+    yield pairs_of(ACQUIRE, settings, buses[0], 'acquire', commits, BUCKET)
+    yield pairs_of(TAKE, settings, ' '.join(buses[:2]), 'take', commits, BUCKET)
+    yield steady_of(COMMITS, settings, 'zookeeper', servers, 'commits', 1, 1, commits)
+    yield pairs_of(PAIR_SHARED, settings, buses[0], 'sync', pairs, BUCKET)
+    yield pairs_of(PAIR, settings, buses[0], 'sync', pairs, 'default')
+    yield per_lock(LOAD, settings, 'pairs', ' '.join(buses), 'contended', processes, 1, each, BUCKET)
+    yield per_lock(RECIPE, settings, 'zookeeper', servers, 'recipe', processes, 1, each)

@@ -15,7 +15,7 @@ import time
 from buses import die_with_parent
 from figures import Table
 from measures import python
-from stage import PATIENCE, Scene, Way, cores, measure_in_turns, steady_of
+from stage import PATIENCE, Scene, Way, cores, measure_in_turns, pairs_of, per_lock, steady_of
 
 PROCESSES = 4
 # Each row, and the row of flock that it is compared with.
@@ -106,15 +106,15 @@ def python_ways(settings, scene, path):
 
 
 def c_ways(settings, scene, path):
-    def way(row, name, count):
-        return steady_of(row, settings, 'flock', scene.address, path, name, count)
-    yield way(FLOCK, 'flock', settings.count(100000, 2000))
-    yield way(HANDLE, 'handle', settings.count(100000, 2000))
-    yield way(LOCK, 'lock', settings.count(5000, 1000))
-    yield way(FLOCK + COMPETING, 'compete-flock', settings.count(300, 20))
-    yield way(HANDLE + COMPETING, 'compete-handle', settings.count(300, 20))
-    yield way(FREE, 'free', settings.count(1500, 50))
-    yield way(PARKED, 'parked', settings.count(1500, 50))
+    for row, place, name, count in (
+            (FLOCK, path, 'flock', settings.count(100000, 2000)),
+            (HANDLE, scene.address, 'handle', settings.count(100000, 2000)),
+            (LOCK, scene.address, 'sync', settings.count(5000, 1000)),
+            (FREE, scene.address, 'free', settings.count(1500, 50)),
+            (PARKED, scene.address, 'parked', settings.count(1500, 50))):
+        yield pairs_of(row, settings, place, name, count)
+    for row, place, name in ((FLOCK, path, 'flock'), (HANDLE, scene.address, 'handle')):
+        yield per_lock(row + COMPETING, settings, 'pairs', place, name, PROCESSES, 1, settings.count(40000, 400))
     for row, name in ((FLOCK, 'flock'), (LOCK, 'wait'), (HANDLE, 'handle')):
         yield steady_of(row + OVER, settings, 'handover', scene.address, name, settings.count(300, 30), path)
 

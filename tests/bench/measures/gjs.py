@@ -9,7 +9,7 @@ import subprocess
 
 from buses import die_with_parent
 from figures import Table
-from stage import PATIENCE, Scene, Way, cores, measure_in_turns, parse, steady_of
+from stage import PATIENCE, Scene, Way, cores, measure_in_turns, pairs_of, parse
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 LIBRARY = 'C library, asynchronous calls'
@@ -43,6 +43,6 @@ def measure(settings, table):
     count = settings.count(1500, 200)
     for which in settings.cores:
         with cores(which), Scene(settings, settings.best_kind) as scene:
-            ways = [steady_of(LIBRARY, settings, 'pair', scene.address, 'async', count),
+            ways = [pairs_of(LIBRARY, settings, scene.address, 'async', count),
                     Way(REQUEST, lambda scene=scene: {REQUEST: run(settings, scene, count)})]
             measure_in_turns(settings, table, which, ways, settings.repetitions)

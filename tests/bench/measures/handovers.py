@@ -49,7 +49,7 @@ def measure(settings, table):
     count = settings.count(300, 30)
     for which in settings.cores:
         with cores(which), contextlib.ExitStack() as stack:
-            ways = [steady_of(WAKE_UP, settings, 'socketpair', 'wake-up', count)]
+            ways = [steady_of(WAKE_UP, settings, 'handover', '-', 'wake-up', count)]
             for kind in settings.kinds:
                 scene = stack.enter_context(Scene(settings, kind))
                 ways += [steady_of(row, settings, 'handover', scene.address, way, count)

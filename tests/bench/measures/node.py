@@ -12,7 +12,7 @@ import tempfile
 
 from buses import die_with_parent
 from figures import Table
-from stage import PATIENCE, Scene, Way, cores, measure_in_turns, parse, steady_of
+from stage import PATIENCE, Scene, Way, cores, measure_in_turns, pairs_of, parse
 
 LIBRARY = 'C library, asynchronous calls'
 ONE = 'Node.js'
@@ -46,7 +46,7 @@ def ways(settings, scene, directory):
     package = settings.build / 'client-lib/node/npm'
     lockfile = settings.build / 'npm/node_modules/proper-lockfile'
     env = scene.bus.environment()
-    yield steady_of(LIBRARY, settings, 'pair', scene.address, 'async', settings.count(1500, 200))
+    yield pairs_of(LIBRARY, settings, scene.address, 'async', settings.count(1500, 200))
     for row, way, count in ((ONE, 'one', settings.count(1500, 200)),
                             (MANY, 'many', settings.count(64 * 100, 640))):
         yield Way(row, lambda row=row, way=way, count=count: {row: run(settings, env, package, way, count)})

@@ -7,7 +7,7 @@ import contextlib
 
 from figures import Table
 from peers import available
-from stage import Scene, Way, cores, measure_in_turns, steady_of
+from stage import Scene, Way, cores, measure_in_turns, pairs_of, run, steady_of
 
 ROUND_TRIP = 'socketpair, one round trip'
 REDIS = 'Redis, SET NX PX and DEL'
@@ -59,15 +59,15 @@ def declare(settings):
 def bus_ways(settings, scene):
     count = settings.count(1500, 200)
     for way in WAYS:
-        yield steady_of(weblocks(way, scene.kind), settings, 'pair', scene.address, way, count)
-    yield steady_of(by_hand(scene.kind), settings, 'pair', scene.address, 'packets', count)
-    yield steady_of(name(scene.kind), settings, 'pair', scene.address, 'name', count)
+        yield pairs_of(weblocks(way, scene.kind), settings, scene.address, way, count)
+    yield pairs_of(by_hand(scene.kind), settings, scene.address, 'packets', count)
+    yield pairs_of(name(scene.kind), settings, scene.address, 'name', count)
 
 
 def redis_ways(settings, redis):
     count = settings.count(1500, 200)
     for row, way in ((REDIS, 'del'), (REDIS_CHECKED, 'checked')):
-        yield steady_of(row, settings, 'redis', redis.socket, way, count)
+        yield steady_of(row, settings, 'redis', redis.socket, way, 1, 1, count)
 
 
 def chromium_ways(settings, chromium):
@@ -83,7 +83,8 @@ def measure(settings, table):
             for kind in settings.kinds:
                 ways += bus_ways(settings, stack.enter_context(Scene(settings, kind)))
             count = settings.count(1500, 200)
-            ways.append(steady_of(ROUND_TRIP, settings, 'socketpair', 'round-trip', count))
+            ways.append(Way(ROUND_TRIP, lambda: {
+                ROUND_TRIP: run(settings, 'pairs', '-', 'echo', 1, 1, count)['steady'] / 2}))
             redis = available(settings, stack, 'redis')
             if redis:
                 ways += redis_ways(settings, redis)

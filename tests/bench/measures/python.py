@@ -11,7 +11,7 @@ import tempfile
 
 from buses import die_with_parent
 from figures import Table
-from stage import PATIENCE, Scene, Way, cores, measure_in_turns, parse, steady_of
+from stage import PATIENCE, Scene, Way, cores, measure_in_turns, pairs_of, parse
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 SYNC = 'C library, sync calls'
@@ -49,7 +49,7 @@ def ways(settings, scene, path):
     count = settings.count(1500, 200)
     env = scene.bus.environment()
     for row, way in ((SYNC, 'sync'), (ASYNC, 'async')):
-        yield steady_of(row, settings, 'pair', scene.address, way, count)
+        yield pairs_of(row, settings, scene.address, way, count)
     for row, arguments in ((WITH, ('with', count)), (AWAITED, ('async', count)), (FLOCK, ('flock', count, path))):
         yield Way(row, lambda row=row, arguments=arguments: {row: run(settings, env, *arguments)})
 

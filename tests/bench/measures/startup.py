@@ -7,7 +7,7 @@ import contextlib
 
 from figures import Table
 from measures.bounds import time_of_process
-from stage import Scene, Way, cores, measure_in_turns, steady_of
+from stage import Scene, Way, cores, measure_in_turns, pairs_of
 
 ACTIVATED = 'first lock of a client, which starts the service'
 
@@ -37,12 +37,12 @@ def declare(settings):
 def first_way(settings, scene):
     """A way that measures the first lock of many clients, and the service."""
     count = settings.count(200, 10)
-    way = steady_of(first(scene.kind), settings, 'first', scene.address, 'running', count)
+    way = pairs_of(first(scene.kind), settings, scene.address, 'first', count)
 
     def measure_first():
         before = time_of_process(scene.pid)
         figures = way.measure()
-        # bench-first warms up with three more.
+        # It warms up with three more.
         return {**figures, service(scene.kind): (time_of_process(scene.pid) - before) / (count + 3)}
     return Way([first(scene.kind), service(scene.kind)], measure_first)
 
@@ -52,6 +52,6 @@ def measure(settings, table):
         with cores(which), contextlib.ExitStack() as stack:
             ways = [first_way(settings, stack.enter_context(Scene(settings, kind))) for kind in settings.kinds]
             activated = stack.enter_context(Scene(settings, 'dbus-daemon', activated=True))
-            ways.append(steady_of(ACTIVATED, settings, 'first', activated.address, 'activated',
-                                  settings.count(30, 10)))
+            ways.append(pairs_of(ACTIVATED, settings, activated.address, 'activated',
+                                 settings.count(30, 10)))
             measure_in_turns(settings, table, which, ways, settings.repetitions)

@@ -15,7 +15,7 @@ ADDED = 'what storing adds, {}'
 # The least that storing could cost: two commits of about that size, one for the request and one for the release.
 FRAME_BYTES = 144
 WRITES = f'two bare writes of {FRAME_BYTES} bytes, cold caches'
-# The argument of bench-pair for each.
+# The argument of bench-pairs for each.
 WAYS = {'sync calls': 'sync', 'release by last unref': 'unref', 'sync calls, cold caches': 'cold'}
 
 
@@ -53,7 +53,7 @@ def time_of_pair(settings, scene, how):
     # The difference of two runs, so that their beginnings are not included.
     for n_pairs in (count // 10, count):
         before = time_of_process(scene.pid)
-        run(settings, 'pair', scene.address, how, n_pairs)
+        run(settings, 'pairs', scene.address, how, 1, 1, n_pairs)
         times.append(time_of_process(scene.pid) - before)
     return (times[1] - times[0]) / (count - count // 10)
 

@@ -42,12 +42,12 @@ def rate_of(row, settings, *command):
 def ways_of(settings, scene):
     for clients, in_flight in loads(settings):
         count = settings.count(4000 if in_flight == 1 else 8000, 256)
-        yield rate_of(weblocks(scene.kind, clients, in_flight), settings, 'load',
+        yield rate_of(weblocks(scene.kind, clients, in_flight), settings, 'pairs',
                       scene.address, 'async', clients, in_flight, count)
-        yield rate_of(names(scene.kind, clients, in_flight), settings, 'load', scene.address, 'names',
+        yield rate_of(names(scene.kind, clients, in_flight), settings, 'pairs', scene.address, 'name',
                       clients, in_flight, count)
         if in_flight == 1:
-            yield rate_of(weblocks_sync(scene.kind, clients), settings, 'load',
+            yield rate_of(weblocks_sync(scene.kind, clients), settings, 'pairs',
                           scene.address, 'sync', clients, 1, count)
 
 
