@@ -72,27 +72,3 @@ expiry_take(Expiry *expiry, gint64 now_us)
         expiry_remove(expiry, first);
     return first;
 }
-
-gint64
-expiry_get_delay_us(const Expiry *expiry, gint64 late_us)
-{
-    return expiry->tick_us / EXPIRY_PINGS + late_us;
-}
-
-/* The leader has touched the session after the message of which it knows, and at the latest when it
- * got to know of the last one. */
-ExpiryRange
-expiry_predict(
-    const Expiry *expiry, gint64 timeout_us, gint64 told_us, gint64 last_us, gint64 delay_us)
-{
-    return (ExpiryRange){
-        .earliest_us = timeout_us - told_us,
-        .latest_us = timeout_us - MAX(last_us - delay_us, 0) + expiry->tick_us,
-    };
-}
-
-ExpiryRange
-expiry_predict_new_leader(const Expiry *expiry, gint64 timeout_us, gint64 election_us)
-{
-    return (ExpiryRange){timeout_us, timeout_us + election_us + expiry->tick_us};
-}

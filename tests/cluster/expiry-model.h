@@ -57,23 +57,3 @@ gint64 expiry_get_wait_us(const Expiry *expiry, gint64 now_us);
 
 /* Removes and returns a session that ends now, or 0. */
 guint64 expiry_take(Expiry *expiry, gint64 now_us);
-
-/* How long it takes at most until the leader knows of a message that a follower has got, if pings
- * are late by this. */
-gint64 expiry_get_delay_us(const Expiry *expiry, gint64 late_us);
-
-/* When a session ends, after its client was cut off from everything, or together with its server
- * from the others. */
-typedef struct {
-    gint64 earliest_us;
-    gint64 latest_us;
-} ExpiryRange;
-
-/* The last message came `last_us` before that, and the last one of which the leader certainly knows
- * `told_us` before; `delay_us` is from expiry_get_delay_us(), or 0 if the server is the leader and
- * stays it. */
-ExpiryRange expiry_predict(
-    const Expiry *expiry, gint64 timeout_us, gint64 told_us, gint64 last_us, gint64 delay_us);
-
-/* The server was the leader, and the next one begins within `election_us`. */
-ExpiryRange expiry_predict_new_leader(const Expiry *expiry, gint64 timeout_us, gint64 election_us);

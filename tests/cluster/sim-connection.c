@@ -12,31 +12,28 @@
 SimRequest *
 sim_request_new(SimRequestKind kind, const char *path)
 {
-    SimRequest *request = g_new0(SimRequest, 1);
+    SimRequest *request = g_rc_box_new0(SimRequest);
 
-    request->refs = 1;
     request->kind = kind;
     request->path = g_strdup(path);
     return request;
 }
 
-SimRequest *
-sim_request_ref(SimRequest *request)
+static void
+request_clear(gpointer data)
 {
-    request->refs++;
-    return request;
+    SimRequest *request = data;
+
+    g_clear_pointer(&request->transaction, sim_transaction_unref);
+    g_clear_pointer(&request->children, g_ptr_array_unref);
+    g_free(request->path);
+    g_free(request->text);
 }
 
 void
 sim_request_unref(SimRequest *request)
 {
-    if (--request->refs > 0)
-        return;
-    g_clear_pointer(&request->transaction, sim_transaction_unref);
-    g_clear_pointer(&request->children, g_ptr_array_unref);
-    g_free(request->path);
-    g_free(request->text);
-    g_free(request);
+    g_rc_box_release_full(request, request_clear);
 }
 
 void
@@ -142,7 +139,7 @@ answer(SimConnection *connection, SimRequest *request)
     if (connection->servers->class->answered != NULL)
         connection->servers->class->answered(request, connection->servers->data);
     if (request->kind != SIM_CONNECT) {
-        *message = (SimMessage){.kind = SIM_ANSWERED, .request = sim_request_ref(request)};
+        *message = (SimMessage){.kind = SIM_ANSWERED, .request = g_rc_box_acquire(request)};
     } else if (request->r == ZOK) {
         *message = (SimMessage){.kind = SIM_ACCEPTED,
                                 .session = connection->session,
@@ -213,7 +210,7 @@ serve(SimConnection *connection, SimRequest *request)
         sim_trace(server->all->loop,
                   "servers: server %u: host %u connects, session %" G_GUINT64_FORMAT,
                   server->number, connection->host, connection->session);
-    g_queue_push_tail(&connection->requests, sim_request_ref(request));
+    g_queue_push_tail(&connection->requests, g_rc_box_acquire(request));
     if (request->kind > SIM_EXISTS && server->state == LEADING)
         sim_leader_carry_out(server->all, request);
     else if (request->kind > SIM_EXISTS && server->state == FOLLOWING)

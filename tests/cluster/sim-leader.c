@@ -29,7 +29,7 @@ sim_packet_new(PacketKind kind, SimRequest *request)
     Packet *packet = g_new0(Packet, 1);
 
     packet->kind = kind;
-    packet->request = request != NULL ? sim_request_ref(request) : NULL;
+    packet->request = request != NULL ? g_rc_box_acquire(request) : NULL;
     return packet;
 }
 
@@ -210,7 +210,7 @@ sim_leader_carry_out(SimServers *servers, SimRequest *request)
     Session *session = sim_leader_find_session(servers, connection->session);
 
     if (!sim_leader_can_commit(servers)) {
-        g_queue_push_tail(&servers->stalled, sim_request_ref(request));
+        g_queue_push_tail(&servers->stalled, g_rc_box_acquire(request));
         return;
     }
     if (request->kind == SIM_CONNECT) {
@@ -228,7 +228,7 @@ sim_leader_carry_out(SimServers *servers, SimRequest *request)
             sim_tree_prepare(servers->leader->tree, request->transaction, &request->failed);
         trace_write(servers, request);
         if (request->r == ZOK) {
-            commit(servers, sim_transaction_ref(request->transaction), request);
+            commit(servers, g_rc_box_acquire(request->transaction), request);
             return;
         }
     }

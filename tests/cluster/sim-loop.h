@@ -22,11 +22,10 @@ typedef struct {
     GSequence *events;
     guint64 n_events;
     GHashTable *timers; /* id -> the data of an idle function, or NULL */
-    GPtrArray *sources; /* of Source: those that were attached */
-    /* With many hosts: after a function, only those sources are dispatched whose time has come,
-     * whose descriptor is ready, and new ones. NULL: all are asked. */
+    /* After a function those sources are dispatched whose time has come, whose descriptor is ready,
+     * and new ones. */
     GPtrArray *to_run; /* of GSource, owned */
-    GHashTable *by_fd; /* -> GSource, borrowed; of `to_run` */
+    GHashTable *by_fd; /* -> GSource, borrowed */
     guint last_timer;
     void (*after_each)(void); /* called after each function */
     SimPoll poll;             /* set by the owner */
@@ -37,9 +36,6 @@ typedef struct {
 
 void sim_loop_init(SimLoop *loop, guint32 seed);
 void sim_loop_clear(SimLoop *loop);
-
-/* From now on, sources are dispatched as `to_run` says. */
-void sim_loop_be_sparse(SimLoop *loop);
 
 /* The descriptor is ready. */
 void sim_loop_set_ready(int fd);

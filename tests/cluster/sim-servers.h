@@ -38,8 +38,8 @@ typedef enum {
     SIM_CONNECT, /* the first one of a connection */
 } SimRequestKind;
 
+/* By g_rc_box_new0(). */
 typedef struct {
-    guint refs;
     SimRequestKind kind;
     char *path; /* of reads */
     gboolean watches;
@@ -57,7 +57,6 @@ typedef struct {
 } SimRequest;
 
 SimRequest *sim_request_new(SimRequestKind kind, const char *path);
-SimRequest *sim_request_ref(SimRequest *request);
 void sim_request_unref(SimRequest *request);
 
 typedef enum {

@@ -34,29 +34,24 @@ op_clear(gpointer data)
 SimTransaction *
 sim_transaction_new(guint64 session)
 {
-    SimTransaction *transaction = g_new0(SimTransaction, 1);
+    SimTransaction *transaction = g_rc_box_new0(SimTransaction);
 
-    transaction->refs = 1;
     transaction->session = session;
     transaction->ops = g_array_new(FALSE, TRUE, sizeof(SimOp));
     g_array_set_clear_func(transaction->ops, op_clear);
     return transaction;
 }
 
-SimTransaction *
-sim_transaction_ref(SimTransaction *transaction)
+static void
+transaction_clear(gpointer data)
 {
-    transaction->refs++;
-    return transaction;
+    g_array_unref(((SimTransaction *)data)->ops);
 }
 
 void
 sim_transaction_unref(SimTransaction *transaction)
 {
-    if (--transaction->refs > 0)
-        return;
-    g_array_unref(transaction->ops);
-    g_free(transaction);
+    g_rc_box_release_full(transaction, transaction_clear);
 }
 
 SimOp *

@@ -31,15 +31,14 @@ typedef struct {
     guint64 owner; /* of CREATE, or 0 */
 } SimOp;
 
+/* By g_rc_box_new0(). */
 typedef struct {
-    guint refs;
     guint64 session;       /* whose request it was */
     guint64 ended_session; /* or 0 */
     GArray *ops;           /* of SimOp, owned */
 } SimTransaction;
 
 SimTransaction *sim_transaction_new(guint64 session);
-SimTransaction *sim_transaction_ref(SimTransaction *transaction);
 void sim_transaction_unref(SimTransaction *transaction);
 
 /* Copies the strings. */

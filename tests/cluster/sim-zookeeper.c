@@ -235,7 +235,7 @@ send_pending(zhandle_t *zh, Pending *pending)
 {
     pending->is_sent = TRUE;
     zh->sent_us = boot_time_get_us();
-    sim_connection_send(zh->connection, sim_request_ref(pending->request));
+    sim_connection_send(zh->connection, g_rc_box_acquire(pending->request));
 }
 
 static int

@@ -307,7 +307,6 @@ world_init(World *world, guint n_hosts, guint n_names_each)
 {
     *world = (World){.n_hosts = n_hosts, .n_names_each = n_names_each};
     sim_loop_init(&world->loop, 1);
-    sim_loop_be_sparse(&world->loop);
     world->loop.is_prompt = TRUE;
     world->loop.poll = sim_zookeeper_poll;
     world->loop.after_each = nothing;

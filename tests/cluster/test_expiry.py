@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""expiry-model.h compared with real servers: when they delete the node of a session whose client was cut off, alone
+"""What expiry-model.h says, compared with real servers: when they delete the node of a session whose client was cut off, alone
 or together with its server. The clients were idle, so that something is read every second; busy; or quiet, as a
 client of ZooKeeper is that sends nothing but pings."""
 
+import os
 import re
-import subprocess
 import time
 
 import tap
-from buses import FACTOR, TEST_ALL, environment
+from buses import FACTOR, TEST_ALL, read_text
 from engines import EngineCase, EngineClient
 from ensemble import DOCUMENTED_SYNC_TICKS, DOCUMENTED_TICK_MS, ask
 
@@ -20,14 +20,12 @@ PINGS_AFTER = max(TIMEOUTS) / 3
 # when the followers have noticed the end of the leader, which they do after syncLimit.
 LATE = 0.5 * FACTOR
 ELECTION = DOCUMENTED_SYNC_TICKS * DOCUMENTED_TICK_MS / 1e3 + 15 * FACTOR
-
-
-def model(*words):
-    """What the model says, in seconds."""
-    argv = [environment('WEBLOCKS_EXPIRY_CLIENT'), str(DOCUMENTED_TICK_MS), words[0],
-            *(str(round(1000 * word)) for word in words[1:])]
-    done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True)
-    return [int(word) / 1e3 for word in done.stdout.split()]
+# As in the model, in seconds: the leader pings its followers PINGS times in a tick, so it knows of a message that a
+# follower has got after this time at most.
+MODEL = read_text(os.path.join(os.path.dirname(__file__), 'expiry-model.h'))
+PINGS = int(re.search(r'EXPIRY_PINGS +(\d+)', MODEL)[1])
+TICK = DOCUMENTED_TICK_MS / 1e3
+DELAY = TICK / PINGS + LATE
 
 
 class Subject(EngineClient):
@@ -113,10 +111,11 @@ class Expiry(EngineCase):
             self.assertTrue(earliest - LATE <= measured <= latest + LATE, text)
 
     def predict(self, subject, cut, delay):
-        """The range of a client whose leader stays."""
+        """The range of a client whose leader stays. It has touched the session after the last message of which it
+        certainly knows, and at the latest when it got to know of the last one."""
         ages = [cut - at for at in subject.messages]
         told = min(age for age in ages if age >= delay)
-        return model('predict', subject.timeout, told, ages[-1], delay)
+        return subject.timeout - told, subject.timeout - max(ages[-1] - delay, 0) + TICK
 
     def test_with_a_follower(self):
         """They are cut off together."""
@@ -125,8 +124,7 @@ class Expiry(EngineCase):
         self.observe(server)
         self.network.split(server.place, *(subject.place for subject in self.subjects))
         cut = time.monotonic()
-        delay = model('delay', LATE)[0]
-        self.check(cut, lambda subject: self.predict(subject, cut, delay))
+        self.check(cut, lambda subject: self.predict(subject, cut, DELAY))
 
     def check_alone(self, server, delay):
         self.begin(server)
@@ -137,7 +135,7 @@ class Expiry(EngineCase):
         self.check(cut, lambda subject: self.predict(subject, cut, delay))
 
     def test_from_a_follower(self):
-        self.check_alone(self.ensemble.followers()[0], model('delay', LATE)[0])
+        self.check_alone(self.ensemble.followers()[0], DELAY)
 
     def test_from_the_leader(self):
         self.check_alone(self.ensemble.leader(), 0)
@@ -148,4 +146,4 @@ class Expiry(EngineCase):
         self.observe(server)
         self.network.split(server.place, *(subject.place for subject in self.subjects))
         self.check(time.monotonic(),
-                   lambda subject: model('new-leader', subject.timeout, ELECTION))
+                   lambda subject: (subject.timeout, subject.timeout + ELECTION + TICK))
