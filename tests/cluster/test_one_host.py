@@ -9,11 +9,9 @@ import configparser
 import ctypes
 import os
 import shutil
-import socket
 import subprocess
 import unittest
 
-import clusterpackets as packets
 from buses import PATIENCE, environment, read_text, wait_exit
 from calls import DBusError
 from clusterhosts import BUCKET, Host
@@ -222,24 +220,6 @@ class Names(OneHostCase):
             client.release(id_, BUCKET)
         wait_for(lambda: other.ask('list', paths[1], 0).result == 'NO_NODE', what='the end of the node')
         self.assertEqual(self.ask(other, 'list', paths[0], 0).listed, [node])
-        self.hold(self.host)
-
-
-class Handles(OneHostCase):
-    def test_two_of_one_name(self):
-        """The gateway closes the connection, and serves the next one."""
-        self.host.kill_service()
-        service = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.addCleanup(service.close)
-        service.settimeout(PATIENCE)
-        wait_for(lambda: service.connect_ex(self.host.socket) == 0, what='socket')
-        service.send(packets.hello())
-        for handle in (1, 2):
-            service.send(packets.demand(handle, self.lock, bucket='farm', want=packets.EXCLUSIVE))
-        while service.recv(packets.MAX_PACKET):
-            pass
-        self.assertIsNone(self.host.gateway.poll())
-        self.host.start_service()
         self.hold(self.host)
 
 

@@ -20,6 +20,7 @@ REASONS = ('', 'unreachable', 'not-renewed', 'service', 'expired', 'denied', 'ot
 STOLEN, LOST = 1, 2
 HOLDS, WAITS = 1, 2
 MAX_PACKET = 65536
+VERSION = 6
 SESSION = 0x100000000000001     # of the gateway with the servers
 BLOCK_BITS = 10                 # a token is in the block token >> BLOCK_BITS
 
@@ -52,7 +53,7 @@ def packet(kind, *members):
 
 # ---- from weblocksd
 
-def hello(version=6):
+def hello(version=VERSION):
     return packet(HELLO, version)
 
 
