@@ -212,6 +212,16 @@ look_at_cycle(Finding *self, const WaitFinding *wait)
 
 /* ---- updates */
 
+/* Takes the text; NULL if it is empty. Names that processes choose have any bytes, such as half a
+ * character where the kernel has cut the name, and line feeds. */
+static char *
+make_line(GString *text)
+{
+    g_autofree char *bytes = g_string_free(text, text->len == 0);
+
+    return bytes != NULL ? g_strdelimit(g_utf8_make_valid(bytes, -1), "\n\r", ' ') : NULL;
+}
+
 static gboolean
 update(const WaitGraph *graph, WebLocksLockInfo *info)
 {
@@ -225,7 +235,7 @@ update(const WaitGraph *graph, WebLocksLockInfo *info)
         look_at_holder(&finding, record, info);
         look_at_age(&finding, info, wait.n_waiting);
         look_at_cycle(&finding, &wait);
-        record->text = g_string_free(finding.text, finding.flags == 0);
+        record->text = make_line(finding.text);
     } else {
         record->look = (ProcessLook){0};
         g_clear_pointer(&record->looks, g_hash_table_unref);

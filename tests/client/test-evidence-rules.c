@@ -26,6 +26,7 @@ typedef struct {
     Evidence evidence;
     const char *text;
     char below; /* the state of a process that comes from its command; 0: it has no command */
+    const char *below_name; /* NULL: "rsync" */
 } Case;
 
 static const Case *now;
@@ -68,7 +69,8 @@ process_tree_list(guint pid, guint max)
 gboolean
 process_tree_read(guint pid, ProcessStat *out)
 {
-    *out = (ProcessStat){.name = "rsync", .parent = 0};
+    *out = (ProcessStat){0};
+    g_strlcpy(out->name, now->below_name != NULL ? now->below_name : "rsync", sizeof out->name);
     return pid >= 8;
 }
 
@@ -154,6 +156,8 @@ static const Case cases[] = {
      "rsync (process 9): The process is stopped.", 'T'},
     {"command-uninterruptible", 'S', 1, 0, 5, 0, FALSE, NOT_SCHEDULED,
      "rsync (process 9): The process has been in uninterruptible sleep for 11 s.", 'D'},
+    {"command-cut-name", 'S', 1, 0, 5, 0, FALSE, STOPPED,
+     "a: b\357\277\275 (process 9): The process is stopped.", 'T', "a:\nb\303"},
     {"command-gone", '\0', 1, 0, 5, 0, FALSE, 0, "", 'T'},
     {"all", 'T', 2, 0, 86400, 0, TRUE, STOPPED | HELD_LONG | CYCLE,
      "The process is stopped. Held for 1 d, and 2 requests wait. "
