@@ -58,14 +58,19 @@ has_handler(gpointer lock, guint property)
 }
 
 /* Emits "notify" only if a handler is connected, since that takes longer than the rest of a
- * release. */
+ * release. The handler may drop the last reference, as a claim does. */
 static void
 notify_held(WebLocksLock *self)
 {
-    if (has_handler(self, PROP_HELD))
-        g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_HELD]);
-    if (request_was_wanted(self->request) && has_handler(self, PROP_WANTED))
+    const gboolean was_wanted = request_was_wanted(self->request) && has_handler(self, PROP_WANTED);
+
+    if (!was_wanted && !has_handler(self, PROP_HELD))
+        return;
+    g_object_ref(self);
+    g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_HELD]);
+    if (was_wanted)
         g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_WANTED]);
+    g_object_unref(self);
 }
 
 void

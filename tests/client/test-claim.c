@@ -65,7 +65,10 @@ TEST("/claim/released-by-lock", test_released_by_lock)
     lock = g_object_ref(web_locks_claim_get_lock(claim));
     test_release(lock);
     test_wait(claim_is_over, claim);
-    g_assert_cmpstr(notified.states->str, ==, "waiting held idle ");
+    claim_start(claim, claim_is_held);
+    web_locks_lock_release(web_locks_claim_get_lock(claim)); /* drops the last reference */
+    test_wait(claim_is_over, claim);
+    g_assert_cmpstr(notified.states->str, ==, "waiting held idle waiting held idle ");
 }
 
 /* ---- waiting */
