@@ -153,6 +153,7 @@ bus_source_prepare(GSource *source, int *timeout_ms)
 {
     BusSource *self = (BusSource *)source;
     sd_bus *bus = self->server->bus->connection;
+    const gboolean reads = may_read(self->server);
     int events = sd_bus_get_events(bus);
     uint64_t ready_us;
 
@@ -162,14 +163,12 @@ bus_source_prepare(GSource *source, int *timeout_ms)
     if (sd_bus_is_open(bus) <= 0 || events < 0 || sd_bus_get_timeout(bus, &ready_us) < 0)
         return TRUE;
 
-    if (!may_read(self->server)) {
-        wait_for(self, events & ~POLLIN);
-        return FALSE;
-    }
-    wait_for(self, events);
-    if (ready_us == 0)
+    wait_for(self, reads ? events : events & ~POLLIN);
+    if (reads && ready_us == 0)
         return TRUE; /* sd-bus has read messages that it has not processed */
-    g_source_set_ready_time(source, ready_us == UINT64_MAX ? -1 : (gint64)ready_us);
+    /* Also if nothing is read: a time that is over would wake up the main loop again and again. */
+    g_source_set_ready_time(source,
+                            ready_us == 0 || ready_us == UINT64_MAX ? -1 : (gint64)ready_us);
     return FALSE;
 }
 

@@ -155,6 +155,31 @@ TEST("/claim-asks/again", test_again)
     assert_state(one, "a | ");
 }
 
+/* The same, but the second click only asks. The holder has lost the lock by the first one. */
+TEST("/claim-asks/again-asks", test_again_asks)
+{
+    g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(one, "a");
+    g_auto(Notified) notified = {0};
+    g_autoptr(WebLocksClaim) claim = asking_new(two, &notified, 0);
+    g_autoptr(GCancellable) cancellable = g_cancellable_new();
+    g_auto(Answer) first = {0}, second = {0};
+
+    claim_start(claim, claim_is_queued);
+    test_service_pause();
+    web_locks_claim_take_over_async(claim, cancellable, answer_take, &first);
+    g_cancellable_cancel(cancellable);
+    g_main_context_iteration(NULL, FALSE); /* the call is cancelled, and its steal has not ended */
+    g_assert_cmpuint(first.n_results, ==, 0);
+    web_locks_claim_set_grace(claim, LONG_MS);
+    web_locks_claim_take_over_async(claim, NULL, answer_take, &second);
+    assert_fails(web_locks_claim_take_over_finish(claim, answer_wait(&first), &test_error),
+                 G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    test_service_resume();
+    assert_done(web_locks_claim_take_over_finish(claim, answer_wait(&second), &test_error));
+    g_assert_cmpstr(notified.states->str, ==, "waiting held ");
+}
+
 /* Stopping the claim ends it, and a claim that was started before stays started otherwise. */
 TEST("/claim-asks/stopped", test_stopped)
 {

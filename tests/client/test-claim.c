@@ -414,4 +414,24 @@ TEST("/claim/document-stopped", test_document_stopped)
     g_assert_cmpstr(notified.states->str, ==, "waiting idle waiting held ");
 }
 
+/* The request is granted while a take-over opens the document, and is cancelled. */
+TEST("/claim/document-granted", test_document_granted)
+{
+    g_auto(Notified) notified_one = {0}, notified_two = {0};
+    g_autoptr(WebLocksClaim) one = document_claim_new(&notified_one);
+    g_autoptr(WebLocksClaim) two = document_claim_new(&notified_two);
+    g_autoptr(GCancellable) cancellable = g_cancellable_new();
+    g_auto(Answer) answer = {0};
+
+    claim_start(one, claim_is_held);
+    claim_start(two, claim_is_queued);
+    web_locks_claim_take_over_async(two, cancellable, answer_take, &answer);
+    assert_done(web_locks_lock_release_sync(web_locks_claim_get_lock(one), NULL, &test_error));
+    g_cancellable_cancel(cancellable);
+    assert_fails(web_locks_claim_take_over_finish(two, answer_wait(&answer), &test_error),
+                 G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    test_wait(claim_is_held, two);
+    g_assert_cmpstr(notified_two.states->str, ==, "waiting held ");
+}
+
 TEST_MAIN(test_run(NULL))
