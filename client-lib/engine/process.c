@@ -3,7 +3,6 @@
 
 #include "client-lib/engine/process.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
@@ -113,10 +112,12 @@ process_get_wake_fd(void)
     WakeFd *self = g_private_get(&this_wake_fd);
 
     if (self == NULL || self->n_forks != process_n_forks) {
+        const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+        if (fd < 0)
+            return -1;
         self = g_new(WakeFd, 1);
-        self->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        if (self->fd < 0)
-            g_error("could not create an event descriptor: %s", g_strerror(errno));
+        self->fd = fd;
         self->n_forks = process_n_forks;
         g_private_replace(&this_wake_fd, self);
     }

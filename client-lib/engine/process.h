@@ -28,7 +28,8 @@ typedef enum {
 void process_lock(ProcessMutex mutex);
 void process_unlock(ProcessMutex mutex);
 
-/* Returns the eventfd by which the calling thread is woken when it polls, one for all its calls. */
+/* Returns the eventfd by which the calling thread is woken when it polls, one for all its calls; -1
+ * if no descriptor is left. */
 int process_get_wake_fd(void);
 
 /* Opens a socket that does not block, and that is guarded before a fork() can happen. Returns -1

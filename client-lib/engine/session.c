@@ -15,6 +15,9 @@
  * fair share of it. */
 #define INPUT_ROUNDS_MAX 16
 
+/* How often a thread that can't be woken polls, for lack of a descriptor. */
+#define UNWOKEN_MS 10
+
 typedef struct {
     GList link;
     void (*run)(gpointer data);
@@ -534,14 +537,15 @@ session_close(Session *self)
 
 /* Returns the time-out for poll() in milliseconds, rounded up. */
 static int
-get_poll_timeout(const Session *self)
+get_poll_timeout(const Session *self, const SessionWaiter *waiter)
 {
+    const int longest_ms = waiter->wake_fd < 0 ? UNWOKEN_MS : G_MAXINT;
     gint64 left_us;
 
     if (self->timers.length == 0)
-        return -1;
+        return waiter->wake_fd < 0 ? longest_ms : -1;
     left_us = self->next_timer_us - g_get_monotonic_time();
-    return (int)CLAMP((left_us + 999) / 1000, 0, G_MAXINT);
+    return (int)CLAMP((left_us + 999) / 1000, 0, longest_ms);
 }
 
 static void
@@ -562,7 +566,7 @@ poll_once(Session *self, const SessionWaiter *waiter)
     if (waiter->is_over || run_timers(self))
         return;
     poll_init(&wanted, self, waiter->wake_fd);
-    timeout_ms = get_poll_timeout(self);
+    timeout_ms = get_poll_timeout(self, waiter);
     g_rec_mutex_unlock(&self->mutex);
     n_ready = poll(wanted.fds, wanted.n_fds, timeout_ms);
     g_rec_mutex_lock(&self->mutex);

@@ -3,6 +3,9 @@
 
 /* Threads and main contexts: which thread dispatches what, and that there is no deadlock. */
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include "tests/client/fixture.h"
 #include "tests/lib/case.h"
 
@@ -342,6 +345,50 @@ TEST("/contexts/closed-by-another-thread", test_closed_by_another)
         run_in_threads(2, ask_until_closed, manager);
         g_thread_join(closer);
     }
+}
+
+/* ---- no descriptor is left, so a thread that has not waited before can't be woken by one */
+
+typedef struct {
+    WebLocksManager *manager;
+    GCancellable *cancellable;
+    guint is_cancelled;
+} Unwoken;
+
+static gpointer
+wait_until_cancelled(gpointer data)
+{
+    Unwoken *unwoken = data;
+    g_autoptr(GError) error = NULL;
+
+    g_assert_null(
+        web_locks_manager_request_sync(unwoken->manager, "a", NULL, unwoken->cancellable, &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    g_atomic_int_set(&unwoken->is_cancelled, TRUE);
+    g_main_context_wakeup(NULL);
+    return NULL;
+}
+
+TEST("/contexts/no-descriptors", test_no_descriptors)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), holder = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(holder, "a"), connected = test_lock(manager, "b");
+    g_autoptr(GCancellable) cancellable = g_cancellable_new();
+    Unwoken unwoken = {manager, cancellable, FALSE};
+    const int lowest = dup(STDERR_FILENO);
+    struct rlimit before, none;
+    GThread *waiter;
+
+    g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &before), ==, 0);
+    none = (struct rlimit){(rlim_t)lowest, before.rlim_max};
+    close(lowest);
+    g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &none), ==, 0);
+    waiter = g_thread_new("waiter", wait_until_cancelled, &unwoken);
+    test_wait_for_state(holder, "a b | a");
+    g_cancellable_cancel(cancellable);
+    test_wait(test_is_set, &unwoken.is_cancelled);
+    g_thread_join(waiter);
+    g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &before), ==, 0);
 }
 
 TEST_MAIN(test_run(NULL))
