@@ -15,6 +15,7 @@ from calls import ROOT, SERVICE
 from harness import (PATIENCE, Bus, BusTestCase, DBusError, RawClient, Service, diagnostic,
                      environment, owner_of, start_and_use, wait_for)
 from rawbus import DRIVER, DRIVER_PATH, lock_call, method_call
+from sockets import open_socket
 
 # The limits of the contract on which these numbers are based.
 UNCONFIRMED_MAX = 1024
@@ -188,6 +189,38 @@ class ABusThatDoesNotRead(OwnBus):
         watcher.wait_for(lambda: n_received() + n_missed() >= self.HELD + self.WAITING, what='all')
         self.assertEqual(n_received() + n_missed(), self.HELD + self.WAITING)
         return n_received()
+
+
+class ATimeoutMeanwhile(OwnBus):
+    """A call of the service to the bus times out, after 10 s, while the bus does not read."""
+
+    arguments = ('--no-state', '--verbose')
+
+    WATCHERS = 30
+    LOCKS = 900
+
+    def test_it_sleeps(self):
+        service = self.start()
+        holder = RawClient(self.bus.address, descriptors=True)
+        self.addCleanup(holder.close)
+        socket = open_socket(holder)
+        for _ in range(self.WATCHERS):
+            self.client().watch()
+        newcomer = self.client()
+        service.pause()
+        serial = newcomer.send(lock_call('Request', 'new'))
+        newcomer._driver('GetId')
+        self.pause_bus()
+        service.resume()
+        wait_quiet(service)     # it waits for the credentials of the newcomer
+        socket.request_all([f'{number}' for number in range(self.LOCKS)])
+        wait_for(lambda: f'{newcomer.name} is not identified' in service.stderr(), what='the time-out')
+        wait_quiet(service)
+        self.bus.resume()
+        with self.assertRaises(DBusError) as caught:
+            newcomer.result(serial)
+        self.assertIn('could not be identified', str(caught.exception))
+        self.assert_clean_end(service)
 
 
 class Latecomers(OwnBus):
