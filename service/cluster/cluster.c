@@ -104,9 +104,11 @@ lose_all(Cluster *self, LossKind kind)
 }
 
 void
-cluster_lose_all(Cluster *self)
+cluster_set_asleep(Cluster *self, gboolean is_asleep)
 {
-    lose_all(self, LOSE_ALL);
+    if (is_asleep)
+        lose_all(self, LOSE_ALL);
+    clustered_queues_set_asleep(&self->queues, is_asleep);
 }
 
 void
@@ -179,8 +181,8 @@ receive_permit(Cluster *self, ClusteredQueue *clustered, const ClusterTurn *mess
     if (clustered->block == 0 && queue->held.length > 0)
         permit_retire_token(queue, last_token);
     clustered_queue_confirm(clustered, message, self->session);
-    if (self->lease.deadline_us == 0 || self->session == 0) {
-        /* There is none, or it is over: the permit is returned at the end of the turn. */
+    if (self->lease.deadline_us == 0 || self->session == 0 || self->queues.is_asleep) {
+        /* It is not valid, or not wanted: it is returned at the end of the turn. */
         permit_revoke(queue, EFFECT_LOST);
         return;
     }

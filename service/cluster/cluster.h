@@ -58,8 +58,9 @@ const ClusterBucketConfig *cluster_find_bucket(const Cluster *cluster, const cha
 /* Ends what is held if the deadline of the lease has passed. */
 void cluster_check_lease(Cluster *cluster);
 
-/* Ends everything that is held: the machine is about to be suspended. */
-void cluster_lose_all(Cluster *cluster);
+/* The machine is about to be suspended: everything that is held ends, and nothing is granted until
+ * it is not any more, also to those that wait. */
+void cluster_set_asleep(Cluster *cluster, gboolean is_asleep);
 
 /* To be called before each commit: writes the demands that have changed. */
 void cluster_write_demands(Cluster *cluster);

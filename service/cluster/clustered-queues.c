@@ -223,8 +223,23 @@ clustered_queues_update(ClusteredQueues *self, ClusteredQueue *clustered, GByteA
     } else if (is_empty(&now)) {
         linger(self, clustered);
     }
+    if (self->is_asleep) /* what waits needs nothing until then */
+        now = (Demand){.permit = now.permit, .held = now.held};
     if (out != NULL && (returned != 0 || has_changed(clustered, &now)))
         send_demand(clustered, &now, returned, out);
+}
+
+static void
+list_demand(ClusteredQueue *clustered, gpointer data)
+{
+    permit_list_demand(clustered->queue);
+}
+
+void
+clustered_queues_set_asleep(ClusteredQueues *self, gboolean is_asleep)
+{
+    self->is_asleep = is_asleep;
+    clustered_queues_foreach(self, list_demand, NULL);
 }
 
 void

@@ -39,6 +39,7 @@ typedef struct {
     GHashTable *by_queue;  /* LockQueue -> ClusteredQueue, owned */
     GHashTable *by_handle; /* its handle -> ClusteredQueue */
     GQueue lingering;      /* of ClusteredQueue: may have a permit and an empty queue */
+    gboolean is_asleep;    /* the machine is about to be suspended: nothing is wanted meanwhile */
     guint64 last_handle;
     guint linger_id;
     void (*on_linger)(gpointer data); /* clustered_queues_end_lingering() is to be called */
@@ -71,6 +72,9 @@ clustered_queues_receive_gone(ClusteredQueues *self, ClusteredQueue *clustered, 
 /* A connection begins: nothing was sent by it, and every permit needs a confirmation, for which its
  * claim is named. Until then held locks stay, and nothing is granted. */
 void clustered_queues_reset(ClusteredQueues *self);
+
+/* The machine is about to be suspended, or is not any more: all demands change. */
+void clustered_queues_set_asleep(ClusteredQueues *self, gboolean is_asleep);
 
 /* Gives up the permits of queues that have been empty for long enough. Their demands change. */
 void clustered_queues_end_lingering(ClusteredQueues *self);

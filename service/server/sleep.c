@@ -74,6 +74,7 @@ on_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *error)
         return 0;
     g_clear_pointer(&server->sleep->logind, g_free);
     allow(server->sleep);
+    cluster_set_asleep(server->cluster, FALSE); /* nobody will tell */
     if (new_owner[0] != '\0')
         inhibit(server);
     return 0;
@@ -90,12 +91,12 @@ sleep_on_signal(Server *server, sd_bus_message *signal)
         sd_bus_message_is_signal(signal, LOGIND_INTERFACE, LOGIND_SIGNAL) <= 0 ||
         sd_bus_message_read_basic(signal, 'b', &begins) <= 0)
         return;
+    clock_tick(server);
+    cluster_set_asleep(server->cluster, begins);
     if (!begins) {
         inhibit(server);
         return;
     }
-    clock_tick(server);
-    cluster_lose_all(server->cluster);
     turn_flush(&server->turn); /* before the machine is suspended */
     allow(self);
 }

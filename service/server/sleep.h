@@ -2,9 +2,11 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* Suspend of the machine, for buckets of a cluster: a suspended machine can't renew its lease, so
- * what it holds ends before. systemd-logind announces a suspend and, while this service has an
- * inhibitor lock, waits for a moment. Without logind, holders are notified when the machine
- * resumes, before anything else happens, since the lease is over then. */
+ * what it holds ends before, and nothing is granted until it continues. systemd-logind announces a
+ * suspend and, while this service has an inhibitor lock, waits for a moment. Without logind,
+ * holders are notified when the machine resumes, before anything else happens, since the lease is
+ * over then.
+ */
 
 #pragma once
 

@@ -77,14 +77,23 @@ class Sleep(ClusterCase):
         self.assertTrue(self.logind.is_inhibited())
         self.logind.prepare(True)
         client.wait_released(held, 'lost')
-        gateway.take_demand('x', turn_over=True, want=packets.EXCLUSIVE, held=packets.NONE)
+        gateway.take_demand('x', turn_over=True, want=packets.NONE, held=packets.NONE)
         wait_for(lambda: not self.logind.is_inhibited(), what='the end of the inhibitor lock')
         self.assertEqual({entry[1] for entry in client.resync()}, {waiting, local})
+        # Who waits is not granted the lock either: the machine would be suspended with it.
+        block = gateway.permit(gateway.last['x'])
+        gateway.take_demand('x', turn_over=True, block=block, want=packets.NONE, held=packets.NONE)
+        later = client.request('y', BUCKET)[0]
+        gateway.take_demand('y', want=packets.NONE)
+        gateway.gone(gateway.last['y'])
         self.logind.prepare(False)
         self.wait_inhibited(2)
         self.assertTrue(self.logind.is_inhibited())
-        gateway.permit(gateway.last['x'])
-        client.wait_granted(waiting)
+        for name, id_ in ('x', waiting), ('y', later):
+            demand = gateway.take_demand(name, want=packets.EXCLUSIVE) if name == 'x' else gateway.last[name]
+            self.assertEqual(client.signals('Granted', id=id_), [])
+            gateway.permit(demand)
+            client.wait_granted(id_)
 
     def test_forged(self):
         """The signal of another sender is ignored."""
@@ -99,14 +108,20 @@ class Sleep(ClusterCase):
         client.release(held, BUCKET)
 
     def test_logind_restarted(self):
-        _, client, held, _ = self.hold()
+        """Or ended: nobody announces the end of the suspend then."""
+        gateway, client, held, _ = self.hold()
         self.wait_inhibited()
         self.logind.close()
         self.logind = Logind(self.bus.address)
         self.addCleanup(self.logind.close)
         self.wait_inhibited()
+        waiting = client.request('x', BUCKET)[0]
         self.logind.prepare(True)
         client.wait_released(held, 'lost')
+        gateway.take_demand('x', turn_over=True, want=packets.NONE)
+        self.logind.close()
+        gateway.permit(gateway.take_demand('x', want=packets.EXCLUSIVE))
+        client.wait_granted(waiting)
 
 
 class WithoutCluster(ClusterCase):
