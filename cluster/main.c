@@ -9,6 +9,7 @@
 #include <glib/gstdio.h>
 #include <locale.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -163,6 +164,7 @@ main(int argc, char **argv)
     const char *directory;
 
     setlocale(LC_ALL, "");
+    signal(SIGPIPE, SIG_IGN); /* nobody reads the log any more */
     if (!parse_arguments(&arguments, &argc, &argv, &error)) {
         g_printerr("weblocks-clusterd: %s\n", error->message);
         return EXIT_FAILURE;

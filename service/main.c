@@ -302,6 +302,7 @@ main(int argc, char **argv)
         choose_hash_key();
         descriptors_set_limit();
         signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error like a full disk */
+        signal(SIGPIPE, SIG_IGN); /* nobody reads the log any more */
         status = serve(&line, &limits);
     }
     g_free(line.address);

@@ -393,9 +393,9 @@ serve_busy_sockets(Server *server)
     const gint64 until_us = now_us + BUSY_US;
     const int bus_fd = sd_bus_get_fd(server->bus->connection);
 
-    if (bus_fd < 0) /* the bus has closed the connection */
+    /* The bus may have closed the connection. */
+    if (bus_fd < 0 || !packet_sockets_add_other_fd(server->sockets, bus_fd))
         return;
-    packet_sockets_add_other_fd(server->sockets, bus_fd);
     while (server->turn.runnable.length == 0 && bus_is_quiet(server) && now_us < until_us &&
            serve_sockets(server, get_busy_wait_ms(server, now_us))) {
         scheduler_end_turn(server);

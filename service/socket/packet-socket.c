@@ -366,13 +366,12 @@ packet_socket_mute(Client *client)
 
 /* ---- waiting */
 
-void
+gboolean
 packet_sockets_add_other_fd(PacketSockets *self, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN};
 
-    if (epoll_ctl(self->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
-        g_error("epoll_ctl: %s", g_strerror(errno));
+    return epoll_ctl(self->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
 void

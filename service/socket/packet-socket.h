@@ -48,8 +48,10 @@ PacketSockets *packet_sockets_new(Server *server);
 void packet_sockets_free(PacketSockets *self);
 
 /* Makes packet_sockets_wait() also wait for another descriptor to become readable, until it is
- * removed or closed: see `is_other_ready`. */
-void packet_sockets_add_other_fd(PacketSockets *self, int fd);
+ * removed or closed: see `is_other_ready`. Returns FALSE if the kernel has no room for that:
+ * programs of the same user may use up what it has (fs.epoll.max_user_watches), sandboxed ones too.
+ */
+gboolean packet_sockets_add_other_fd(PacketSockets *self, int fd);
 void packet_sockets_remove_other_fd(PacketSockets *self, int fd);
 
 /* Gets up to `max` clients whose sockets are readable or have unserved messages. Waits up to

@@ -246,6 +246,22 @@ class Options(BusTestCase):
                        '--limit', '--verbose', '--version'):
             self.assertIn(option, done.stdout)
 
+    def test_a_log_that_nobody_reads(self):
+        """As that of a service in a pipe whose reader has ended."""
+        reader, writer = os.pipe()
+        with open(writer, 'wb') as log, subprocess.Popen(
+                [*shlex.split(os.environ.get('WEBLOCKS_TEST_WRAPPER', '')), environment('WEBLOCKSD'),
+                 '--verbose', f'--address={self.bus.address}'],
+                stderr=log, env=self.bus.environment()) as process:
+            self.addCleanup(process.kill)
+            wait_for(lambda: owner_of(self.control) is not None, what='owned name')
+            log.close()
+            os.close(reader)
+            client = self.client()
+            self.assertNotEqual(client.request('x')[1], 0)
+            process.terminate()
+            self.assertEqual(process.wait(PATIENCE), 0)
+
     def test_bad_options(self):
         """An exit status, and a message that names the problem; nothing on the bus."""
         table = [

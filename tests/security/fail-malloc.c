@@ -7,7 +7,7 @@
  *
  * FAIL_MALLOC_FILE is the path of a file that is mapped and shared with the test: see Control.
  * Calls of the allocating functions are counted and fail if their return address is in
- * libsystemd. */
+ * libsystemd. And while the test wants it, the kernel has no room to watch another descriptor. */
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,7 +17,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 typedef struct {
@@ -25,6 +27,8 @@ typedef struct {
     _Atomic uint64_t fail_at;   /* the number of a call; 0: no failure */
     _Atomic uint64_t n_failing; /* the number of calls from there that fail */
     _Atomic uint64_t n_failed;
+    _Atomic uint64_t watches_fail; /* not 0: each EPOLL_CTL_ADD fails, and is counted */
+    _Atomic uint64_t n_watches_failed;
 } Control;
 
 /* The functions of the C library that are replaced here. */
@@ -133,4 +137,16 @@ strndup(const char *string, size_t max)
         copy[length] = '\0';
     }
     return copy;
+}
+
+/* As if the processes of the user had used up fs.epoll.max_user_watches. */
+int
+epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_event *event)
+{
+    if (operation == EPOLL_CTL_ADD && control != NULL && atomic_load(&control->watches_fail) != 0) {
+        atomic_fetch_add(&control->n_watches_failed, 1);
+        errno = ENOSPC;
+        return -1;
+    }
+    return (int)syscall(SYS_epoll_ctl, epoll_fd, operation, fd, event);
 }

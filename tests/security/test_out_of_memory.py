@@ -15,7 +15,7 @@ import tempfile
 
 from calls import DBusError
 from harness import FACTOR, GLib, LockError, diagnostic, environment, wait_for
-from sockets import LockSocket, open_socket_call
+from sockets import LockSocket, open_socket, open_socket_call
 from statecase import StateCase
 
 # The time limit for a reply that may be missing.
@@ -29,8 +29,8 @@ class Memory:
 
     def __init__(self):
         self.file = tempfile.NamedTemporaryFile(prefix='weblocks-memory-')
-        self.file.truncate(32)
-        self.map = mmap.mmap(self.file.fileno(), 32)
+        self.file.truncate(48)
+        self.map = mmap.mmap(self.file.fileno(), 48)
 
     def environment(self):
         return {'LD_PRELOAD': environment('WEBLOCKS_FAIL_MALLOC'),
@@ -48,6 +48,13 @@ class Memory:
 
     def spare(self):
         struct.pack_into('Q', self.map, 8, 0)
+
+    def fail_watches(self, fails):
+        """Makes the kernel have no room to watch another descriptor, or again."""
+        struct.pack_into('Q', self.map, 32, int(fails))
+
+    def watches_failed(self):
+        return struct.unpack_from('Q', self.map, 40)[0]
 
     def close(self):
         self.map.close()
@@ -243,7 +250,23 @@ class OutOfMemory(StateCase):
 
 
 class AtWork(OutOfMemory):
-    pass
+    def test_no_room_to_watch_sockets(self):
+        """A sandboxed application can use up what the kernel has for its user. The sockets that are open
+        work, and the gateway of a cluster would; there are no others meanwhile."""
+        client, other = [self.raw_client(descriptors=True) for _ in range(2)]
+        sock = open_socket(client)
+        self.memory.fail_watches(True)
+        held, _ = sock.request('new', 'scene')
+        sock.release(held)
+        with self.assertRaises(DBusError) as caught:
+            open_socket(other)
+        self.assertEqual(caught.exception.short, 'LimitsExceeded')
+        sock.request('new', 'scene')
+        self.assertGreater(self.memory.watches_failed(), 2)
+        self.memory.fail_watches(False)
+        self.assertNotEqual(open_socket(other).request('other', 'scene')[1], 0)
+        self.assertIsNone(self.current.process.poll(), self.current.stderr())
+        self.check()
 
 
 def add_cases():
