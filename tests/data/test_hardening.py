@@ -159,6 +159,12 @@ class Units(unittest.TestCase):
             self.assertEqual({key: found.get(key) for key in START_LIMIT},
                              {key: [value] for key, value in START_LIMIT.items()})
 
+    def test_names_of_users_can_be_looked_up_before(self):
+        """Those of cluster.conf, at the start: the units of sssd and others come before this target."""
+        for kind in sorted(EACH.keys() - {'user'}):
+            with self.subTest(kind):
+                self.assertIn('nss-user-lookup.target', settings(kind, '[Unit]').get('After', ()))
+
     def test_nothing_hides_the_clients(self):
         for kind, never in NEVER.items():
             self.assertEqual(never & set(settings(kind)), set(), kind)
