@@ -169,34 +169,6 @@ try_path(const char *rest)
         g_assert_true(is_legal_name(bucket->owner.identity.app_id));
 }
 
-/* A label that `encode` produces is never refused. */
-static void
-try_refused(const char *label)
-{
-    g_autofree char *path = g_strconcat(BUS_BUCKET_PREFIX, "/", label, NULL);
-    const BucketPath *bucket;
-    g_autoptr(GString) name = g_string_new(NULL);
-    g_autoptr(GString) canonical = NULL;
-
-    for (const char *p = label; *p != '\0'; p++) {
-        unsigned byte = (unsigned char)*p;
-
-        if (*p == '_' && g_ascii_isxdigit(p[1]) && g_ascii_isxdigit(p[2])) {
-            byte = (unsigned)(g_ascii_xdigit_value(p[1]) * 16 + g_ascii_xdigit_value(p[2]));
-            p += 2;
-        }
-        if (byte == 0)
-            return;
-        g_string_append_c(name, (char)byte);
-    }
-    canonical = encode(name->str);
-    if (!is_legal_name(name->str) || !g_str_equal(canonical->str, label))
-        return;
-    bucket = find(path);
-    g_assert_nonnull(bucket);
-    g_assert_cmpstr(bucket->name, ==, name->str);
-}
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -205,7 +177,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     for (guint i = 0; lines[i] != NULL; i++) {
         try_label(lines[i]);
-        try_refused(lines[i]);
         try_name(lines[i]);
         try_uid(lines[i]);
         try_path(lines[i]);

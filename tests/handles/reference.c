@@ -69,16 +69,12 @@ reference_is_held_by(guint client)
 static LockResult
 request(guint client, guint64 key, const LockOptions *options, gboolean *out_held)
 {
-    const ModelOptions model_options = {
-        .mode = options->mode,
-        .steal = options->steal,
-        .if_available = options->if_available,
-        .key = key,
-        .name_length = 1,
-    };
+    LockOptions with_key = *options;
     guint64 id;
 
-    return lock_model_request(&r.model, client, place, 0, &model_options, 0, &id, out_held);
+    with_key.key = key;
+    with_key.why = "";
+    return lock_model_request(&r.model, client, place, 0, "x", &with_key, 0, &id, out_held);
 }
 
 static gboolean

@@ -12,14 +12,6 @@ static const PrincipalIdentity identities[FIXTURE_AGENTS] = {
     {FIXTURE_OTHER_UID, PRINCIPAL_UNSANDBOXED, ""},
 };
 
-static const char *const effect_words[N_EFFECT_KINDS] = {
-    [EFFECT_GRANTED] = "granted",    [EFFECT_RELEASED] = "released",
-    [EFFECT_ABORTED] = "aborted",    [EFFECT_STOLEN] = "stolen",
-    [EFFECT_TIMED_OUT] = "timedout", [EFFECT_TERMINATED] = "terminated",
-    [EFFECT_LOST] = "lost",          [EFFECT_UNAVAILABLE] = "unavailable",
-    [EFFECT_WAITING] = "waits",      [EFFECT_DOWNGRADED] = "downgraded",
-};
-
 void
 fixture_set_up(CoreFixture *fixture, gconstpointer data)
 {
@@ -79,86 +71,25 @@ fixture_manager(CoreFixture *fixture, char letter, const char *bucket)
     return lock_manager_get(fixture_agent(fixture, letter)->principal, bucket);
 }
 
-static const char *
-parse_option(LockOptions *options, const char *word)
+LockRequest *
+fixture_request(CoreFixture *fixture, char letter, const char *bucket, const LockOptions *options)
 {
-    const char *value = strchr(word, '=');
-
-    value = value != NULL ? value + 1 : word;
-    if (g_str_equal(word, "shared"))
-        options->mode = LOCK_MODE_SHARED;
-    else if (g_str_equal(word, "steal"))
-        options->steal = TRUE;
-    else if (g_str_equal(word, "ifAvailable"))
-        options->if_available = TRUE;
-    else if (g_str_has_prefix(word, "slots="))
-        options->slots = (guint32)g_ascii_strtoull(value, NULL, 10);
-    else if (g_str_has_prefix(word, "key="))
-        options->key = g_ascii_strtoull(value, NULL, 10);
-    else if (g_str_has_prefix(word, "timeout="))
-        options->timeout_ms = (guint32)g_ascii_strtoull(value, NULL, 10);
-    else if (g_str_has_prefix(word, "bucket="))
-        return value;
-    else
-        g_assert_cmpstr(word, ==, "");
-    return NULL;
-}
-
-LockResult
-fixture_try(
-    CoreFixture *fixture, char letter, const char *name, const char *options_text, guint64 *out_id)
-{
-    g_auto(GStrv) words = g_strsplit(options_text, " ", -1);
-    g_autoptr(LockManager) manager = NULL;
-    LockOptions options = {.why = ""};
-    const char *bucket = FIXTURE_BUCKET;
+    g_autoptr(LockManager) manager = fixture_manager(fixture, letter, bucket);
     LockRequest *request = NULL;
-    LockResult result;
-
-    for (guint i = 0; words[i] != NULL; i++) {
-        const char *given = parse_option(&options, words[i]);
-
-        bucket = given != NULL ? given : bucket;
-    }
-    manager = fixture_manager(fixture, letter, bucket);
-    result =
-        lock_manager_request(manager, fixture_agent(fixture, letter), name, &options, &request);
-    *out_id = request != NULL ? request->id : 0;
-    return result;
-}
-
-guint64
-fixture_request(CoreFixture *fixture, char letter, const char *name, const char *options_text)
-{
-    guint64 id;
-    LockResult result = fixture_try(fixture, letter, name, options_text, &id);
+    LockResult result =
+        lock_manager_request(manager, fixture_agent(fixture, letter), "n", options, &request);
 
     g_assert_cmpint(result, ==, LOCK_RESULT_OK);
-    g_assert_cmpuint(id, !=, 0);
-    return id;
-}
-
-LockRequest *
-fixture_find(const CoreFixture *fixture, char letter, guint64 id)
-{
-    LockRequest *request = agent_find_request(fixture_agent(fixture, letter), id);
-
-    g_assert_nonnull(request);
     return request;
 }
 
-LockResult
-fixture_release_in(CoreFixture *fixture, char letter, const char *bucket, guint64 id)
+void
+fixture_release(CoreFixture *fixture, LockRequest *request)
 {
-    g_autoptr(LockManager) manager = fixture_manager(fixture, letter, bucket);
+    LockResult result = lock_manager_release(request->queue->manager, request->agent, request->id);
 
-    return lock_manager_release(manager, fixture_agent(fixture, letter), id);
-}
-
-LockResult
-fixture_release(CoreFixture *fixture, char letter, guint64 id)
-{
-    return fixture_release_in(fixture, letter, FIXTURE_BUCKET, id);
+    g_assert_cmpint(result, ==, LOCK_RESULT_OK);
+    effects_clear(&fixture->user_agent.effects);
 }
 
 void
@@ -167,30 +98,6 @@ fixture_advance_us(CoreFixture *fixture, gint64 us)
     UserAgent *user_agent = &fixture->user_agent;
 
     user_agent_set_time(user_agent, user_agent->now_us + us, user_agent->realtime_us + us);
-}
-
-void
-fixture_expire_after_ms(CoreFixture *fixture, gint64 ms)
-{
-    fixture_advance_us(fixture, ms * 1000);
-    user_agent_expire(&fixture->user_agent);
-}
-
-char *
-fixture_take_effects(CoreFixture *fixture)
-{
-    Effects *effects = &fixture->user_agent.effects;
-    GString *text = g_string_new(NULL);
-
-    for (guint i = 0; i < effects_get_length(effects); i++) {
-        const Effect *effect = effects_get(effects, i);
-
-        g_string_append_printf(text, "%s%s %s%" G_GUINT64_FORMAT, i > 0 ? ", " : "",
-                               effect_words[effect->kind], effect->request->agent->client_id,
-                               effect->request->id);
-    }
-    effects_clear(effects);
-    return g_string_free(text, FALSE);
 }
 
 guint32

@@ -1,14 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What the core's tests share: a user agent with six agents, and short functions for the core's
- * operations.
- *
- * A, B, C and D have one principal (uid 1000), E is a sandboxed application of the same user, F is
- * another user (uid 2000). A request is written `A1`: its agent's letter and its id. Options are
- * words: "shared steal ifAvailable timeout=MS slots=N key=N bucket=NAME"; the bucket defaults to
- * "default". Like the server, an operation holds a reference to the manager only while it runs.
- */
+/* A user agent with six agents, and functions of the core for them. A, B, C and D have one
+ * principal (uid 1000), E is a sandboxed application of the same user, F is another user (uid
+ * 2000). */
 
 #pragma once
 
@@ -50,32 +45,13 @@ void fixture_terminate(CoreFixture *fixture, char letter);
 /* A reference, as from lock_manager_get(). */
 LockManager *fixture_manager(CoreFixture *fixture, char letter, const char *bucket);
 
-/* `*out_id` is 0 without a request. The next one asserts success, and returns the id. */
-LockResult
-fixture_try(CoreFixture *, char letter, const char *name, const char *options, guint64 *out_id);
-guint64 fixture_request(CoreFixture *, char letter, const char *name, const char *options);
+/* Requests a lock of one name, and asserts success; releases it, and clears the effects. */
+LockRequest *
+fixture_request(CoreFixture *fixture, char letter, const char *bucket, const LockOptions *options);
+void fixture_release(CoreFixture *fixture, LockRequest *request);
 
-/* The live request of that id. */
-LockRequest *fixture_find(const CoreFixture *fixture, char letter, guint64 id);
-
-LockResult fixture_release(CoreFixture *fixture, char letter, guint64 id);
-LockResult fixture_release_in(CoreFixture *fixture, char letter, const char *bucket, guint64 id);
-
-/* The first only moves the monotonic clock; the second also expires the requests that are then due.
- * */
+/* Both clocks. */
 void fixture_advance_us(CoreFixture *fixture, gint64 us);
-void fixture_expire_after_ms(CoreFixture *fixture, gint64 ms);
-
-/* "granted A1, stolen B2": the effects since the last call; clears them. */
-char *fixture_take_effects(CoreFixture *fixture);
-
-#define assert_effects(fixture, expected)                          \
-    G_STMT_START                                                   \
-    {                                                              \
-        g_autofree char *effects_ = fixture_take_effects(fixture); \
-        g_assert_cmpstr(effects_, ==, expected);                   \
-    }                                                              \
-    G_STMT_END
 
 /* From WEBLOCKS_TEST_SEED in the environment, or g_test's --seed; printed to the log. */
 guint32 fixture_get_seed(void);

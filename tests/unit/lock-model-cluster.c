@@ -72,7 +72,7 @@ is_unused(LockModel *model, const ModelRequest *request)
 void
 lock_model_ask_cluster(LockModel *model,
                        ModelRequest *request,
-                       const ModelOptions *options,
+                       const LockOptions *options,
                        gint64 now_us)
 {
     const ModelPermit *permit = find_permit(model, request->manager, request->name);

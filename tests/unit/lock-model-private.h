@@ -31,5 +31,5 @@ gboolean lock_model_is_of_turn(LockModel *model, const ModelRequest *request);
 /* Marks a new request that only the cluster can decide. */
 void lock_model_ask_cluster(LockModel *model,
                             ModelRequest *request,
-                            const ModelOptions *options,
+                            const LockOptions *options,
                             gint64 now_us);

@@ -8,15 +8,15 @@
 void
 lock_model_init(LockModel *model, const Limits *limits, guint cluster)
 {
-    model->pending = g_array_new(FALSE, FALSE, sizeof(ModelRequest));
-    model->held = g_array_new(FALSE, FALSE, sizeof(ModelRequest));
-    model->events = g_array_new(FALSE, FALSE, sizeof(ModelEvent));
-    model->agents = g_array_new(FALSE, FALSE, sizeof(ModelAgent));
-    model->last_number = 0;
-    model->is_full = FALSE;
-    model->limits = *limits;
-    model->cluster = cluster;
-    model->permits = g_array_new(FALSE, FALSE, sizeof(ModelPermit));
+    *model = (LockModel){
+        .pending = g_array_new(FALSE, FALSE, sizeof(ModelRequest)),
+        .held = g_array_new(FALSE, FALSE, sizeof(ModelRequest)),
+        .events = g_array_new(FALSE, FALSE, sizeof(ModelEvent)),
+        .agents = g_array_new(FALSE, FALSE, sizeof(ModelAgent)),
+        .permits = g_array_new(FALSE, FALSE, sizeof(ModelPermit)),
+        .limits = *limits,
+        .cluster = cluster,
+    };
 }
 
 void
@@ -194,7 +194,7 @@ is_unfair(const Share *share, guint32 n, guint32 max)
 }
 
 static LockResult
-check_limits(LockModel *model, guint agent, const ModelOptions *options)
+check_limits(LockModel *model, guint agent, const char *name_text, const LockOptions *options)
 {
     GArray *const lists[] = {model->pending, model->held};
     const guint32 *max = model->limits.max;
@@ -207,9 +207,10 @@ check_limits(LockModel *model, guint agent, const ModelOptions *options)
     for (guint l = 0; l < 2; l++)
         for (guint i = 0; i < lists[l]->len; i++)
             n_of_agent += lock_model_at(lists[l], i)->agent == agent;
-    if (options->name_length > max[LIMIT_NAME_BYTES])
+    if (strlen(name_text) > max[LIMIT_NAME_BYTES])
         return lock_result_limit(LIMIT_NAME_BYTES);
-    if (MAX(options->why_length, options->command_length) > max[LIMIT_WHY_BYTES])
+    if (strlen(options->why) > max[LIMIT_WHY_BYTES] ||
+        (options->command != NULL && strlen(options->command) > max[LIMIT_WHY_BYTES]))
         return lock_result_limit(LIMIT_WHY_BYTES);
     if (n_of_agent >= max[LIMIT_REQUESTS_PER_CLIENT])
         return lock_result_limit(LIMIT_REQUESTS_PER_CLIENT);
@@ -226,9 +227,9 @@ check_limits(LockModel *model, guint agent, const ModelOptions *options)
 }
 
 static LockResult
-check_options(const ModelOptions *options, gboolean is_of_cluster)
+check_options(const char *name_text, const LockOptions *options, gboolean is_of_cluster)
 {
-    if (options->name_is_reserved)
+    if (name_text[0] == '-')
         return LOCK_RESULT_NAME_RESERVED;
     if (options->steal && options->if_available)
         return LOCK_RESULT_STEAL_IF_AVAILABLE;
@@ -278,7 +279,8 @@ lock_model_request(LockModel *model,
                    guint agent,
                    ModelManager manager,
                    guint name,
-                   const ModelOptions *options,
+                   const char *name_text,
+                   const LockOptions *options,
                    gint64 now_us,
                    guint64 *out_id,
                    gboolean *out_held)
@@ -293,7 +295,8 @@ lock_model_request(LockModel *model,
         .key = options->key,
         .deadline_us = -1,
     };
-    LockResult result = check_options(options, lock_model_is_of_cluster(model, &request));
+    LockResult result =
+        check_options(name_text, options, lock_model_is_of_cluster(model, &request));
 
     *out_id = 0;
     *out_held = FALSE;
@@ -311,7 +314,7 @@ lock_model_request(LockModel *model,
         *out_held = is_held(model, repeated);
         return LOCK_RESULT_OK;
     }
-    result = check_limits(model, agent, options);
+    result = check_limits(model, agent, name_text, options);
     if (result != LOCK_RESULT_OK)
         return result;
 

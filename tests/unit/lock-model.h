@@ -62,20 +62,6 @@ typedef struct {
 } ModelDemand;
 
 typedef struct {
-    LockMode mode;
-    guint slots; /* 0: not given */
-    gboolean if_available;
-    gboolean steal;
-    gboolean signal;
-    guint32 timeout_ms;
-    guint64 key;
-    guint name_length;
-    guint why_length;
-    guint command_length; /* of the option `for` */
-    gboolean name_is_reserved;
-} ModelOptions;
-
-typedef struct {
     EffectKind kind;
     ModelRequest request;
 } ModelEvent;
@@ -110,7 +96,8 @@ LockResult lock_model_request(LockModel *model,
                               guint agent,
                               ModelManager manager,
                               guint name,
-                              const ModelOptions *options,
+                              const char *name_text,
+                              const LockOptions *options,
                               gint64 now_us,
                               guint64 *out_id,
                               gboolean *out_held);

@@ -114,17 +114,6 @@ do_request(World *world, guint slot, const LockOperation *operation)
     ModelManager place = get_place(world, slot, operation);
     guint name = operation->place >> 1 & 15u;
     LockOptions options = get_options(operation, place.bucket == CLUSTER_BUCKET);
-    ModelOptions model_options = {
-        .mode = options.mode,
-        .slots = options.slots,
-        .if_available = options.if_available,
-        .steal = options.steal,
-        .signal = options.signal,
-        .timeout_ms = options.timeout_ms,
-        .key = options.key,
-        .why_length = (guint)strlen(options.why),
-        .command_length = options.command != NULL ? (guint)strlen(options.command) : 0,
-    };
     LockManager *manager;
     LockRequest *request = NULL;
     LockResult expected, actual;
@@ -134,8 +123,6 @@ do_request(World *world, guint slot, const LockOperation *operation)
     if (operation->other >= 128 && operation->kind % 2 == 0)
         options.cell = &world->cells[slot][operation->number % N_CELLS].cell;
     name = name == 15 ? 4u + operation->number % 2u : name % 4u;
-    model_options.name_length = (guint)strlen(lock_world_names[name]);
-    model_options.name_is_reserved = lock_world_names[name][0] == '-';
     lock_world_describe(world,
                         "agent %u requests '%s' in bucket %u: %s slots %u ifAvailable %d steal %d "
                         "signal %d timeout %u key %" G_GUINT64_FORMAT " why '%s' for '%s'",
@@ -154,8 +141,9 @@ do_request(World *world, guint slot, const LockOperation *operation)
                                       &options, &request);
     }
     lock_manager_unref(manager);
-    expected = lock_model_request(&world->model, world->model_agent[slot], place, name,
-                                  &model_options, world->core->now_us, &id, &held);
+    expected =
+        lock_model_request(&world->model, world->model_agent[slot], place, name,
+                           lock_world_names[name], &options, world->core->now_us, &id, &held);
     lock_world_check(world, actual == expected, "results");
     lock_world_check(world, (request != NULL ? request->id : 0) == id, "ids");
     lock_world_check(world, (request != NULL && request->state == LOCK_REQUEST_HELD) == held,
