@@ -46,13 +46,6 @@ test('a timeout is a number of milliseconds', async t => {
         assert.equal(await locks.request(t.name(), {timeout}, () => 'granted'), 'granted');
 });
 
-test('why is shown to people', async t => {
-    const name = t.name();
-    await t.hold(locks, name, {why: 'to save a document'});
-    const {held} = await inspect(name);
-    assert.equal(held.get_item(0).why, 'to save a document');
-});
-
 test('characters of why that D-Bus does not support are replaced', async t => {
     const name = t.name();
     await t.hold(locks, name, {why: 'a\x00b\uD800c\uFFFFd'});
@@ -87,35 +80,22 @@ test('lock.lost of a lock whose agent was closed', async t => {
     assert.equal((await assert.rejects(pending.done, 'AbortError')).cause.code, 'closed');
 });
 
-test('command is shown in place of the process', async t => {
+test('why, slots and command are shown to people', async t => {
     const name = t.name();
-    await t.hold(locks, name, {command: 'rsync (pid 123)'});
+    await t.hold(locks, name, {command: 'rsync (pid 123)', slots: 2, why: 'to copy'});
     const info = (await inspect(name)).held.get_item(0);
-    assert.equal([info.who, info.whoPid], ['rsync', 123]);
+    assert.equal([info.who, info.whoPid, info.slots, info.why], ['rsync', 123, 2, 'to copy']);
     await assert.rejects(locks.request(name, {command: Symbol('s')}, unused), 'TypeError');
     await assert.rejects(locks.request(name, {command: 'x'.repeat(257)}, unused), 'QuotaExceededError');
 });
 
-test('slots are shown', async t => {
-    const name = t.name();
-    await t.hold(locks, name, {slots: 2});
-    assert.equal((await inspect(name)).held.get_item(0).slots, 2);
-});
-
-test('a manager can be constructed', async t => {
-    const name = t.name();
+test('a manager can be constructed; its default bucket is that of `locks`', async t => {
     const agent = WebLocks.Agent.dup_default(Gio.BusType.SESSION);
-    const constructed = forManager(new WebLocks.Manager({agent, bucket: 'default'}));
-    await t.hold(constructed, name);
-    assert.equal((await inspect(name)).held.get_n_items(), 1);
+    const [name, other] = [t.name(), t.name()];
+    await t.hold(forManager(new WebLocks.Manager({agent, bucket: 'default'})), name);
+    await t.hold(forManager(new WebLocks.Manager()), other);
+    assert.equal((await locks.query()).held.map(info => info.name), [name, other]);
     assert.true(agent.connected && agent.serviceRunning);
-});
-
-test('the default bucket of a manager is that of `locks`', async t => {
-    const name = t.name();
-    await t.hold(forManager(new WebLocks.Manager()), name);
-    const {held} = await locks.query();
-    assert.equal(held.map(info => info.name), [name]);
 });
 
 test('a private manager shares no locks', async t => {

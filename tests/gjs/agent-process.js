@@ -4,22 +4,21 @@
 // Agents in separate processes: AgentProcess is the test's side, agent-main.js runs in the process.
 // Each line through the pipes is one JSON value.
 
-import {getenv, scriptCommand, startProcess} from './host.js';
+import {scriptCommand, startProcess} from './host.js';
 import {assert, deferred, inTime} from './testing.js';
 
 export class AgentProcess {
-    // Starts an agent that ends at the end of the test `t`, if not before. Its bus may be another one.
-    static async start(t, address = getenv('DBUS_SESSION_BUS_ADDRESS')) {
-        const agent = new AgentProcess(address);
+    // Starts an agent that ends at the end of the test `t`, if not before.
+    static async start(t) {
+        const agent = new AgentProcess();
         t.cleanup(() => agent.kill());
         const {clientId} = await inTime(agent._ready.promise, 'start of an agent process');
         agent.clientId = clientId;
         return agent;
     }
 
-    constructor(address) {
-        this._process = startProcess(
-            ['env', `DBUS_SESSION_BUS_ADDRESS=${address}`, ...scriptCommand('agent-main.js')]);
+    constructor() {
+        this._process = startProcess(scriptCommand('agent-main.js'));
         this._ready = deferred();
         this._calls = new Map();
         this._count = 0;

@@ -59,16 +59,6 @@ test('a closed agent is checked before an invalid name, invalid options and an a
     await assert.rejects(closed.request(t.name(), {mode: 'none'}, unused), 'TypeError');
 });
 
-test('closing an agent breaks its locks', async t => {
-    const name = t.name();
-    const agent = new WebLocks.Agent();
-    const holder = await t.hold(forAgent(agent).locks, name);
-    agent.close();
-    const error = await assert.rejects(holder.done, 'NetworkError');
-    assert.true(error.message.includes('connection'), error.message);
-    await t.hold(locks, name);
-});
-
 test('the lock of an agent that is closed is free', async t => {
     const name = t.name();
     const other = await AgentProcess.start(t);

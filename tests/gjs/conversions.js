@@ -38,13 +38,12 @@ test('options can be absent, null, or any object', async t => {
         await assert.rejects(locks.request(t.name(), options, unused), 'TypeError', show(options));
 });
 
-test('options are inherited, and unknown ones ignored', async t => {
-    const options = Object.create({mode: 'shared'}, {unknown: {value: 1, enumerable: true}});
-    assert.equal(await locks.request(t.name(), options, lock => lock.mode), 'shared');
-});
-
-test('options are converted', async t => {
+test('options are inherited, converted, and read when request() is called', async t => {
     const name = t.name();
+    const options = Object.create({mode: 'shared'}, {unknown: {value: 1, enumerable: true}});
+    const promise = locks.request(name, options, lock => lock.mode);
+    options.mode = 'exclusive';
+    assert.equal(await promise, 'shared');
     const mode = {toString: () => 'shared'};
     assert.equal(await locks.request(name, {mode}, lock => lock.mode), 'shared');
     await t.hold(locks, name);
@@ -76,13 +75,6 @@ test('an exception of an option\'s getter is the reason', async t => {
             throw reason;
         },
     }, unused), reason);
-});
-
-test('options are read when request() is called, not later', async t => {
-    const options = {mode: 'shared'};
-    const promise = locks.request(t.name(), options, lock => lock.mode);
-    options.mode = 'exclusive';
-    assert.equal(await promise, 'shared');
 });
 
 test('with two arguments the second is the callback, whatever it looks like', async t => {
@@ -155,11 +147,6 @@ test('nested thenables are resolved', async t => {
             throw reason;
         },
     })), reason);
-});
-
-test('a callback that returns the lock', async t => {
-    const lock = await locks.request(t.name(), given => given);
-    assert.equal(lock.mode, 'exclusive');
 });
 
 await run();

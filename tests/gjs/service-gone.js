@@ -54,25 +54,6 @@ test('without a service requests and queries are refused', async t => {
     assert.equal((await assert.rejects(locks.query(), 'NetworkError')).cause.code, 'unavailable');
 }, options);
 
-test('a service that is killed and started again is only a pause', async t => {
-    const service = await startService(t);
-    const name = t.name();
-    const holder = await t.hold(locks, name);
-    const waiter = t.request(locks, name);
-    await locks.query();
-    for (let turn = 0; turn < 3; turn++) {
-        await service.kill();
-        await startService(t).then(next => Object.assign(service, next));
-        const {held, pending} = await locks.query();
-        assert.equal([held.length, pending.length], [1, 1]);
-        assert.equal(await isSettled(holder.done), false);
-        assert.equal(waiter.wasCalled, false);
-    }
-    assert.equal(await holder.release('result'), 'result');
-    await waiter.granted;
-    assert.equal(await waiter.release('next'), 'next');
-}, options);
-
 test('a service without its state: promises of holders are rejected, and their callbacks continue', async t => {
     const service = await startService(t);
     const granted = deferred();
@@ -121,57 +102,6 @@ test('timers run while a service that is stopped gets requests', async t => {
     }
     service.resume();
     assert.equal(await inTime(Promise.all(requests), 'the grants'), requests.map((_request, i) => i));
-}, options);
-
-test('a service that is killed before it has released the lock', async t => {
-    const service = await startService(t);
-    const holder = await t.hold(locks, t.name());
-    const failing = await t.hold(locks, t.name());
-    await service.pause();
-    const reason = new Error('of the callback');
-    const done = holder.release('result');
-    const failed = failing.fail(reason);
-    for (let turn = 0; turn < 20; turn++)
-        await new Promise(resolve => setTimeout(resolve, 1));
-    await service.kill();
-    await startService(t);
-    assert.equal(await done, 'result');
-    await assert.rejectsWith(failed, reason);
-    assert.equal(await locks.query(), {held: [], pending: []});
-}, options);
-
-test('a bus that ends: locks are lost, requests fail, and later ones are refused', async t => {
-    const quiet = (...argv) => startProcess(['sh', '-c', 'exec "$0" "$@" 2>/dev/null', ...argv]);
-    const bus = quiet('dbus-daemon', '--session', '--nofork', '--print-address');
-    const endBus = async () => {
-        bus.kill();
-        await bus.wait();
-    };
-    t.cleanup(endBus);
-    let address;
-    for await (const line of bus.lines) {
-        address = line;
-        break;
-    }
-    const service = quiet(DAEMON, `--address=${address}`);
-    t.cleanup(async () => {
-        service.kill();
-        await service.wait();
-    });
-    const hasOwner = ['dbus-send', `--bus=${address}`, '--print-reply', '--dest=org.freedesktop.DBus', '/',
-        'org.freedesktop.DBus.GetNameOwner', 'string:org.w3.WebLocks'];
-    await waitFor(async () => await quiet(...hasOwner).wait() === 0, 'service on the other bus');
-    const agent = await AgentProcess.start(t, address);
-    const name = t.name();
-    const held = await agent.hold(name);
-    const pending = agent.request(name);
-    await agent.query();
-    await endBus();
-    const codes = [held, pending, agent.request(t.name())].map(async ({done}) => {
-        const error = await assert.rejects(inTime(done, 'the rejection'), 'NetworkError');
-        return error.cause.code;
-    });
-    assert.equal(await Promise.all(codes), ['lost', 'unavailable', 'unavailable']);
 }, options);
 
 await run();

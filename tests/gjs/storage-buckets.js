@@ -12,23 +12,13 @@ async function conflict(t, first, second) {
     return second.request(name, {ifAvailable: true}, lock => lock === null);
 }
 
-test('the default bucket conflicts with itself', async t => {
-    assert.equal(await conflict(t, locks, locks), true);
-});
-
-test('the default bucket and a named one do not conflict', async t => {
-    assert.equal(await conflict(t, locks, t.bucket().locks), false);
-    assert.equal(await conflict(t, t.bucket().locks, locks), false);
-});
-
-test('two named buckets do not conflict', async t => {
-    assert.equal(await conflict(t, t.bucket().locks, t.bucket().locks), false);
-});
-
-test('two objects of one bucket conflict', async t => {
-    const first = t.bucket();
-    const second = bucket(first.name);
-    assert.equal(await conflict(t, first.locks, second.locks), true);
+test('the locks of a bucket conflict with each other, and with none of another bucket', async t => {
+    const named = t.bucket();
+    // Without an application the default bucket is called default.
+    for (const same of [[locks, locks], [named.locks, bucket(named.name).locks], [locks, bucket('default').locks]])
+        assert.equal(await conflict(t, ...same), true);
+    for (const others of [[locks, named.locks], [named.locks, locks], [named.locks, t.bucket().locks]])
+        assert.equal(await conflict(t, ...others), false);
 });
 
 test('a bucket has a name and a lock manager', () => {
@@ -52,10 +42,6 @@ test('invalid names of buckets', () => {
     for (const name of ['', 'x'.repeat(256), 'ä'.repeat(128), 'a\x00b', '\uD800', '\uFFFF',
         Symbol('s')])
         assert.throws(() => bucket(name), TypeError, show(name));
-});
-
-test('without an application the default bucket is called default', async t => {
-    assert.equal(await conflict(t, locks, bucket('default').locks), true);
 });
 
 await run();
