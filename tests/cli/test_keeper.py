@@ -79,11 +79,11 @@ class Weight(KeeperTestCase):
 
 
 class RunnerKilled(KeeperTestCase):
-    def check_held_until_the_end(self, job, kill_it):
+    def check_held_until_the_end(self, job, kill_it=os.kill):
         """The lock is granted to the next one when the command has ended, not before."""
         child = job.child()
         self.wait_in_line()
-        kill_it(job)
+        kill_it(job.pid, signal.SIGKILL)
         self.assertEqual(job.wait(), -signal.SIGKILL)
         self.check_still_waits()
         self.assertTrue(is_running(child))
@@ -97,8 +97,7 @@ class RunnerKilled(KeeperTestCase):
         self.assertEqual((held['who'], held['whoPid'], held['pid']), ('sh', job.child(), job.keeper()))
 
     def test_the_command_ignores_sigterm(self):
-        self.check_held_until_the_end(self.running(self.name, command=STUBBORN),
-                                      lambda job: job.signal(signal.SIGKILL))
+        self.check_held_until_the_end(self.running(self.name, command=STUBBORN))
 
     @unittest.skipUnless(can_be_others(), 'only root can change its uid')
     def test_the_command_has_changed_its_uid(self):
@@ -106,25 +105,16 @@ class RunnerKilled(KeeperTestCase):
             self.name = self.unique()
             job = self.running(*option, self.name, command=(
                 'setpriv', f'--reuid={NOBODY}', '--clear-groups', *STUBBORN))
-            self.check_held_until_the_end(job, lambda job: job.signal(signal.SIGKILL))
+            self.check_held_until_the_end(job)
 
     def test_the_command_closes_its_descriptors(self):
         script = 'import os; os.closerange(3, 10000); os.execvp("sh", %r)' % (STUBBORN,)
-        self.check_held_until_the_end(
-            self.running(self.name, command=(sys.executable, '-c', script)),
-            lambda job: job.signal(signal.SIGKILL))
+        self.check_held_until_the_end(self.running(self.name, command=(sys.executable, '-c', script)))
 
     def test_the_whole_process_group_is_killed(self):
         """As by `timeout -s KILL`, with a command that is in a group of its own."""
         job = self.running(self.name, command=('setsid', *STUBBORN), start_new_session=True)
-        writer = job.child()
-        self.wait_in_line()
-        os.killpg(job.pid, signal.SIGKILL)
-        self.assertEqual(job.wait(), -signal.SIGKILL)
-        self.check_still_waits()
-        self.assertTrue(is_running(writer))
-        job.write_line()
-        self.waiter.wait_granted(self.id_)
+        self.check_held_until_the_end(job, os.killpg)
 
     def test_before_the_command_was_started(self):
         self.wait_in_line()

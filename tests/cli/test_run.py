@@ -15,7 +15,7 @@ import time
 import unittest
 
 from buses import PATIENCE, environment, spawn, wait_exit
-from cli import PRINT_AND_WAIT, CliTestCase, is_running
+from cli import PRINT_AND_WAIT, CliTestCase
 from harness import wait_for
 from sockets import packets
 
@@ -286,10 +286,7 @@ class Several(CliTestCase):
 
     def test_a_command_with_that_name(self):
         self.check(127, 'run', 'x', '--', '--and', 'y')
-        self.check(0, 'run', '--and', 'y', 'x', '-c', 'true')
-
-    def test_a_shell_line(self):
-        self.assertEqual(self.check(0, 'run', 'x', '--and', 'y', '-c', 'echo $WEBLOCKS_NAME_2'), 'y\n')
+        self.assertEqual(self.check(0, 'run', '--and', 'y', 'x', '-c', 'echo $WEBLOCKS_NAME_2'), 'y\n')
 
     def test_within_another_run(self):
         """The command sees the names of the lock that it is for, and none of the others."""
@@ -321,12 +318,6 @@ class Several(CliTestCase):
         done = self.weblocks('run', '-nv', 'c', '--and', 'b', '--and', 'a', 'true')
         self.assertRegex(done.stderr, "^weblocks: acquired 'a' .*\nweblocks: could not acquire 'b' .*\n"
                                       "weblocks: 'b' is held by .*\n$")
-
-    def test_opposite_orders(self):
-        """No deadlock."""
-        jobs = [self.job('-c', f'for i in 1 2 3 4 5 6 7 8; do {environment("WEBLOCKS_CLI")} run {names} true; '
-                               'done', program='sh') for names in ('a --and b', 'b --and a') * 2]
-        self.assertEqual([job.wait() for job in jobs], [0] * 4)
 
     def test_a_loss_while_others_are_waited_for(self):
         holder = self.client()
@@ -391,17 +382,7 @@ class Waiting(CliTestCase):
         self.hold()
         for options in (('-w', '0.3'), ('--wait=.3',), ('--timeout', '3e-1')):
             self.assertGreaterEqual(self.check_conflict(1, *options), 0.3)
-
-    def test_a_tiny_timeout_is_not_unlimited(self):
-        self.hold()
-        self.check_conflict(1, '-w', '0.0000001')
-
-    def test_granted_in_time(self):
-        self.hold()
-        job = self.job('run', '-w', '60', self.name, 'echo', 'ran')
-        self.wait_pending(self.name)
-        self.holder.release(self.lock)
-        self.assertEqual((job.line(), job.wait()), ('ran', 0))
+        self.check_conflict(1, '-w', '0.0000001')  # not indefinitely
 
     def test_verbose(self):
         done = self.weblocks('run', '--verbose', self.name, 'true')
@@ -552,18 +533,3 @@ class Command(CliTestCase):
 
     def test_process_group_and_session(self):
         self.compare('import os; print(os.getpgrp(), os.getsid(0))')
-
-    def test_with_close_background_processes_do_not_keep_the_lock(self):
-        name = self.unique()
-        with tempfile.TemporaryDirectory() as directory:
-            fifo = os.path.join(directory, 'fifo')
-            os.mkfifo(fifo)
-            left = f'setsid sh -c \'echo $$; read end <{fifo}\' </dev/null 2>/dev/null &'
-            job = self.job('run', '-o', name, 'sh', '-c', left, stdin=subprocess.DEVNULL)
-            pid = int(job.line())
-            self.assertEqual(job.wait(), 0)
-            self.assertEqual(self.held(name), [])
-            os.kill(pid, 0)
-            with open(fifo, 'w', encoding='ascii'):
-                pass
-            wait_for(lambda: not is_running(pid), what='end of the process')
