@@ -3,7 +3,8 @@
 
 /* The window of weblocks-viewer in a program that measures it. Started by test_viewer_scale.py, it
  * waits until the list has as many rows as its argument says, and then reads commands from its
- * standard input, each a word and a number of seconds. For each it writes one line of JSON:
+ * standard input, each a word and a number of seconds. For each it writes one line of JSON, with
+ * all times of a kind in ms:
  *
  * idle     processor time
  * scroll   scrolls through the list, a third of a page in each frame: processor time,
@@ -17,8 +18,6 @@
 
 #include "viewer/entry.h"
 #include "viewer/window.h"
-
-#define SLOW_US 33000
 
 static struct {
     guint n_rows_wanted;
@@ -45,43 +44,13 @@ read_cpu_us(void)
     return (gint64)now.tv_sec * G_USEC_PER_SEC + now.tv_nsec / 1000;
 }
 
-static int
-compare(gconstpointer a, gconstpointer b)
+static void
+print(const char *name, GArray *values_us)
 {
-    const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-/* In ms; 0 if there are none. */
-static double
-get_percentile(GArray *values_us, double part)
-{
-    if (values_us->len == 0)
-        return 0;
-    g_array_sort(values_us, compare);
-    return (double)g_array_index(values_us, gint64, (guint)((values_us->len - 1) * part)) / 1000;
-}
-
-/* Likewise. */
-static double
-get_mean(GArray *values_us)
-{
-    double sum_us = 0;
-
+    g_print(", \"%s\": [", name);
     for (guint i = 0; i < values_us->len; i++)
-        sum_us += (double)g_array_index(values_us, gint64, i);
-    return values_us->len > 0 ? sum_us / values_us->len / 1000 : 0;
-}
-
-static guint
-count_slow(GArray *values_us)
-{
-    guint n = 0;
-
-    for (guint i = 0; i < values_us->len; i++)
-        n += g_array_index(values_us, gint64, i) > SLOW_US;
-    return n;
+        g_print("%s%.3f", i > 0 ? ", " : "", (double)g_array_index(values_us, gint64, i) / 1000);
+    g_print("]");
 }
 
 static GtkWidget *
@@ -166,15 +135,11 @@ on_end(gpointer unused)
     if (bench.tick != 0)
         gtk_widget_remove_tick_callback(bench.window, bench.tick);
     bench.tick = 0;
-    g_print("{\"seconds\": %.3f, \"cpu\": %.4f, \"frames\": %u, \"slow\": %u, "
-            "\"interval_median\": %.1f, \"interval_max\": %.1f, "
-            "\"frame_cpu_median\": %.2f, \"frame_cpu_max\": %.2f, "
-            "\"changes\": %u, \"lag_mean\": %.1f, \"lag_median\": %.1f, \"lag_max\": %.1f}\n",
-            wall_s, cpu_s, bench.frames_cpu_us->len, count_slow(bench.intervals_us),
-            get_percentile(bench.intervals_us, 0.5), get_percentile(bench.intervals_us, 1),
-            get_percentile(bench.frames_cpu_us, 0.5), get_percentile(bench.frames_cpu_us, 1),
-            bench.lags_us->len, get_mean(bench.lags_us), get_percentile(bench.lags_us, 0.5),
-            get_percentile(bench.lags_us, 1));
+    g_print("{\"seconds\": %.3f, \"cpu\": %.4f", wall_s, cpu_s);
+    print("interval", bench.intervals_us);
+    print("frame_cpu", bench.frames_cpu_us);
+    print("lag", bench.lags_us);
+    g_print("}\n");
     return G_SOURCE_REMOVE;
 }
 

@@ -165,37 +165,6 @@ class Evidence(ViewerTestCase):
         os.kill(holder.pid, signal.SIGCONT)
         viewer.wait_rows([OTHER, '1 lock or request'], [name, 'default', 'Held'], *others)
 
-    def test_a_command_is_stopped(self):
-        """One that `weblocks run` has started."""
-        name = self.unique()
-        runner = subprocess.Popen([environment('WEBLOCKS_CLI'), 'run', name, 'sh', '-c',
-                                   'echo $$; exec sleep 1000'], env=self.bus.environment(),
-                                  stdout=subprocess.PIPE, text=True)
-        self.addCleanup(end, runner)
-        command = int(runner.stdout.readline())
-        self.addCleanup(os.kill, command, signal.SIGKILL)
-        self.addCleanup(runner.stdout.close)
-        self.client().request(name)
-        viewer = self.open()
-        viewer.wait_rows(['sh', '1 lock or request'], [name, 'sh -c echo $$; exec sleep 1000 · default', 'Held'],
-                         [f'1. {WHO}', 'Waiting'], [WHO, '1 lock or request'], [name, 'default', 'Waiting'])
-        os.kill(command, signal.SIGSTOP)
-        viewer.wait_text(f'sleep (process {command}): The process is stopped.')
-
-    def test_two_wait_for_each_other(self):
-        one, other = self.client(), self.client()
-        x, y = self.unique('x'), self.unique('y')
-        one.request(x)
-        other.request(y)
-        one.request(y)
-        other.request(x)
-        viewer = self.open()
-        process = f'{WHO} (process {os.getpid()})'
-        text = f'Waiting for each other: {process}, {process}.'
-        rows = [row for name in (x, y) for row in (
-            [name, 'default', text, 'Held'], [f'1. {WHO}', 'Waiting'], [name, 'default', 'Waiting'])]
-        viewer.wait_rows([WHO, '4 locks and requests'], *rows)
-
 
 class BusesCase(ViewerTestCase):
     """Both buses."""
