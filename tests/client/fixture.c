@@ -24,12 +24,6 @@ test_bus(void)
     return bus;
 }
 
-gboolean
-test_bus_is_broker(void)
-{
-    return g_strcmp0(g_getenv("WEBLOCKS_TEST_BUS"), "dbus-broker") == 0;
-}
-
 guint
 test_factor(void)
 {
@@ -125,20 +119,6 @@ void
 test_service_resume(void)
 {
     g_subprocess_send_signal(bus->service, SIGCONT);
-}
-
-/* The reply to the second call is sent in a later turn of the bus than the one in which it read the
- * first, and so after everything that was sent before. */
-void
-test_bus_settle(void)
-{
-    for (guint i = 0; i < 2; i++) {
-        g_autoptr(GVariant) reply = g_dbus_connection_call_sync(
-            bus->observer, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus",
-            "GetId", NULL, NULL, G_DBUS_CALL_FLAGS_NONE, -1, NULL, NULL);
-
-        g_assert_nonnull(reply);
-    }
 }
 
 const char *

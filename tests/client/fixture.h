@@ -17,7 +17,6 @@ int test_run(const char *const *limits);
 /* The same without a service. */
 int test_run_on_bus(void);
 PrivateBus *test_bus(void);
-gboolean test_bus_is_broker(void);
 
 /* The factor of all time limits. */
 guint test_factor(void);
@@ -31,9 +30,6 @@ void test_service_kill(void);
 /* Stops the process; it reads everything sent meanwhile when it continues. */
 void test_service_pause(void);
 void test_service_resume(void);
-
-/* Returns when the bus has processed everything that was sent to it. */
-void test_bus_settle(void);
 
 /* The bucket of the current test. */
 const char *test_bucket(void);

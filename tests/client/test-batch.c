@@ -163,9 +163,10 @@ on_outer_iterating(GObject *source, GAsyncResult *result, gpointer data)
     ask_inner(nested);
     g_main_context_iteration(NULL, FALSE);
     nested->n_sends = n_sends;
+    answer_wait(&nested->inner);
 }
 
-/* A main loop that a callback runs sends what the callback has requested. */
+/* A main loop that a callback runs sends what the callback has requested, and has the answer. */
 TEST("/batch/in-loop-in-callback", test_in_loop_in_callback)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();

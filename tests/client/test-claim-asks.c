@@ -133,26 +133,38 @@ TEST("/claim-asks/twice", test_twice)
     assert_state(one, "a | ");
 }
 
-/* A click after all others were cancelled, while the steal that they have begun is in progress. */
+/* A click after all others were cancelled, or the claim was stopped, while the steal that they have
+ * begun is in progress. */
 TEST("/claim-asks/again", test_again)
 {
     g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
-    g_autoptr(WebLocksLock) lock = test_lock(one, "a");
-    g_auto(Notified) notified = {0};
-    g_autoptr(WebLocksClaim) claim = asking_new(two, &notified, 0);
-    g_autoptr(GCancellable) cancellable = g_cancellable_new();
-    g_auto(Answer) answer = {0};
 
-    test_service_pause();
-    web_locks_claim_take_over_async(claim, cancellable, answer_take, &answer);
-    g_cancellable_cancel(cancellable);
-    assert_fails(web_locks_claim_take_over_finish(claim, answer_wait(&answer), &test_error),
-                 G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    test_service_resume();
-    assert_done(claim_take_over(claim, &test_error));
-    test_settle(two);
-    g_assert_cmpstr(notified.states->str, ==, "held ");
-    assert_state(one, "a | ");
+    for (guint is_stopped = 0; is_stopped < 2; is_stopped++) {
+        g_autoptr(WebLocksLock) lock = test_lock(one, "a");
+        g_auto(Notified) notified = {0};
+        g_autoptr(WebLocksClaim) claim = asking_new(two, &notified, 0);
+        g_autoptr(GCancellable) cancellable = g_cancellable_new();
+        g_auto(Answer) answer = {0};
+
+        test_service_pause();
+        web_locks_claim_take_over_async(claim, cancellable, answer_take, &answer);
+        if (is_stopped) {
+            web_locks_claim_stop(claim);
+        } else {
+            g_cancellable_cancel(cancellable);
+            answer_wait(&answer);
+        }
+        test_service_resume();
+        assert_done(claim_take_over(claim, &test_error));
+        assert_fails(web_locks_claim_take_over_finish(claim, answer_wait(&answer), &test_error),
+                     G_IO_ERROR, G_IO_ERROR_CANCELLED);
+        test_settle(two);
+        g_assert_cmpstr(notified.states->str, ==, "held ");
+        assert_state(one, "a | ");
+        answer_clear(&answer);
+        g_clear_object(&claim);
+        test_wait_for_state(one, " | ");
+    }
 }
 
 /* The same, but the second click only asks. The holder has lost the lock by the first one. */

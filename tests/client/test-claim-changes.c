@@ -30,50 +30,6 @@ TEST("/claim/take-over", test_take_over)
     g_assert_cmpstr(notified_two.states->str, ==, "waiting held lost waiting ");
 }
 
-/* The second call has the result of the first: the claim does not steal from itself. */
-TEST("/claim/take-over-twice", test_take_over_twice)
-{
-    g_autoptr(WebLocksManager) holder = test_manager_new(), manager = test_manager_new();
-    g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
-    g_auto(Notified) notified = {0};
-    g_autoptr(WebLocksClaim) claim = reclaim_new(manager, &notified);
-    g_autoptr(GError) error = NULL;
-    g_auto(Answer) first = {0}, second = {0};
-    guint64 token;
-
-    web_locks_claim_take_over_async(claim, NULL, answer_take, &first);
-    web_locks_claim_take_over_async(claim, NULL, answer_take, &second);
-    assert_done(web_locks_claim_take_over_finish(claim, answer_wait(&second), &test_error));
-    assert_done(web_locks_claim_take_over_finish(claim, answer_wait(&first), &test_error));
-    token = web_locks_claim_get_token(claim);
-    test_settle(manager);
-    g_assert_cmpuint(web_locks_claim_get_token(claim), ==, token);
-    g_assert_cmpstr(notified.states->str, ==, "held ");
-    assert_state(holder, "a | ");
-    assert_done(claim_take_over(claim, &test_error)); /* it is held already */
-    g_assert_no_error(error);
-}
-
-/* After a stop it can take over again, also while the first one is unanswered. */
-TEST("/claim/take-over-stopped", test_take_over_stopped)
-{
-    g_autoptr(WebLocksManager) holder = test_manager_new(), manager = test_manager_new();
-    g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
-    g_auto(Notified) notified = {0};
-    g_autoptr(WebLocksClaim) claim = claim_new(manager, &notified);
-    g_auto(Answer) first = {0};
-
-    web_locks_claim_take_over_async(claim, NULL, answer_take, &first);
-    web_locks_claim_stop(claim);
-    assert_done(claim_take_over(claim, &test_error));
-    assert_fails(web_locks_claim_take_over_finish(claim, answer_wait(&first), &test_error),
-                 G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    test_settle(manager);
-    g_assert_true(web_locks_claim_get_held(claim));
-    g_assert_cmpstr(notified.states->str, ==, "held ");
-    assert_state(holder, "a | ");
-}
-
 /* Of the same agent, so that the service reads in this order: it grants the request of the claim,
  * and then takes the lock from it. */
 TEST("/claim/take-over-at-grant", test_take_over_at_grant)

@@ -35,12 +35,16 @@ TEST("/held/stolen", test_stolen)
         g_autoptr(WebLocksManager) holder = test_manager_new();
         g_autoptr(WebLocksLock) lock = test_lock(holder, "a"), kept = test_lock(holder, "b");
         g_auto(Losses) losses = {0};
+        g_auto(Answer) answer = {0};
         gboolean held = TRUE;
 
         losses_watch(&losses, lock);
+        answer_ask(&answer, holder, "c");
         g_assert_true(web_locks_lock_get_held(lock));
         g_object_unref(test_lock_stolen(other, "a"));
         barrier(other);
+        barrier(holder); /* a synchronous call reads both, and calls nobody */
+        g_assert_cmpuint(losses.n_lost + losses.n_held_notifies + answer.n_results, ==, 0);
         g_object_get(lock, "held", &held, NULL);
         g_assert_false(held);
         g_assert_false(web_locks_lock_get_held(lock));
@@ -50,6 +54,7 @@ TEST("/held/stolen", test_stolen)
         test_wait(test_is_set, &losses.n_lost);
         g_assert_cmpuint(losses.n_held_notifies, ==, 1);
         g_assert_true(losses.thread == g_thread_self());
+        g_object_unref(answer_expect_lock(&answer));
     }
     g_main_context_pop_thread_default(context);
 }

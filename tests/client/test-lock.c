@@ -46,6 +46,7 @@ TEST("/lock/released-without-waiting", test_release_without_waiting)
     assert_fails(web_locks_lock_release_sync(lock, NULL, &test_error), WEB_LOCKS_ERROR,
                  WEB_LOCKS_ERROR_NOT_HELD);
     assert_state(manager, "a | a");
+    g_assert_true(web_locks_lock_get_wanted(again)); /* more in tests/python/test_wanted.py */
     web_locks_lock_release(again);
     next = answer_expect_lock(&waiting);
     g_assert_cmpuint(losses.n_held_notifies, ==, 1);

@@ -101,30 +101,6 @@ TEST("/monitor/one-item", test_one_item)
     g_main_context_pop_thread_default(context);
 }
 
-TEST("/monitor/of-a-name/bad-names", test_bad_names)
-{
-    g_autoptr(WebLocksManager) manager = test_manager_new();
-    g_autoptr(WebLocksManager) nowhere = g_object_new(WEB_LOCKS_TYPE_MANAGER, "bucket", "", NULL);
-    g_autofree char *too_long = g_strnfill(100000, 'n');
-    const struct {
-        WebLocksManager *manager;
-        const char *name;
-        GQuark domain;
-        int code;
-    } rows[] = {
-        {manager, too_long, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS},
-        {manager, "\xff", G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT},
-        {nowhere, "a", G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT},
-    };
-
-    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
-        g_autoptr(GError) error = NULL;
-
-        g_assert_null(web_locks_monitor_new_for_name(rows[i].manager, rows[i].name, &error));
-        g_assert_error(error, rows[i].domain, rows[i].code);
-    }
-}
-
 /* ---- the service */
 
 typedef struct {
@@ -168,19 +144,6 @@ TEST("/monitor/service-without-state", test_service_without_state)
     g_main_context_pop_thread_default(context);
     test_service_kill();
     test_service_start();
-}
-
-TEST("/monitor/closed", test_closed)
-{
-    g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new();
-    g_autoptr(WebLocksLock) lock = test_lock(one, "a");
-    g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
-
-    assert_shows(monitor, "a | ");
-    web_locks_agent_close(web_locks_manager_get_agent(watcher));
-    wait_until(monitor, " | ");
-    assert_fails(web_locks_monitor_new_sync(watcher, NULL, &test_error), WEB_LOCKS_ERROR,
-                 WEB_LOCKS_ERROR_INVALID_STATE);
 }
 
 /* ---- how the lists change */

@@ -19,10 +19,10 @@ query(WebLocksManager *manager)
 static WebLocksSnapshot *
 inspect(WebLocksManager *manager, const char *name)
 {
-    WebLocksSnapshot *snapshot =
-        no_error(web_locks_manager_inspect_sync(manager, name, NULL, &test_error));
+    g_auto(Answer) answer = {0};
 
-    return snapshot;
+    web_locks_manager_inspect_async(manager, name, NULL, answer_take, &answer);
+    return no_error(web_locks_manager_inspect_finish(manager, answer_wait(&answer), &test_error));
 }
 
 TEST("/query/inspect", test_inspect_all)

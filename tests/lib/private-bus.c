@@ -87,9 +87,9 @@ ask_launcher(const char *question)
 }
 
 static void
-start_bus(PrivateBus *bus, const char *question)
+start_bus(PrivateBus *bus)
 {
-    g_autofree char *answer = ask_launcher(question);
+    g_autofree char *answer = ask_launcher("start");
     g_auto(GStrv) words = g_strsplit(answer, " ", 2);
 
     g_assert_cmpuint(g_strv_length(words), ==, 2);
@@ -165,29 +165,15 @@ observe_service(PrivateBus *bus)
     g_assert_nonnull(reply);
 }
 
-static PrivateBus *
-bus_new(const char *question)
-{
-    PrivateBus *bus = g_new0(PrivateBus, 1);
-
-    start_bus(bus, question);
-    bus->observer = private_bus_connect(bus);
-    observe_service(bus);
-    return bus;
-}
-
 PrivateBus *
 private_bus_new(void)
 {
-    return bus_new("start");
-}
+    PrivateBus *bus = g_new0(PrivateBus, 1);
 
-PrivateBus *
-private_bus_new_activating(const char *options)
-{
-    g_autofree char *question = g_strdup_printf("start-activating %s", options);
-
-    return bus_new(question);
+    start_bus(bus);
+    bus->observer = private_bus_connect(bus);
+    observe_service(bus);
+    return bus;
 }
 
 void

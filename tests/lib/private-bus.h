@@ -23,9 +23,6 @@ typedef struct {
 } PrivateBus;
 
 PrivateBus *private_bus_new(void);
-
-/* A dbus-daemon that starts the service on demand, with these options. */
-PrivateBus *private_bus_new_activating(const char *options);
 void private_bus_free(PrivateBus *bus);
 
 /* One service at a time. Stopping asserts that it has exited successfully. */

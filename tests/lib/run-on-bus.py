@@ -6,9 +6,8 @@
 The program requests them on a socket, whose descriptor is in WEBLOCKS_TEST_LAUNCHER (lib/private-bus.c does
 this for programs in C). One packet is one request, and the next packet back is its reply:
 
-    start                     a bus, of the kind in WEBLOCKS_TEST_BUS: its address and a directory
-    start-activating OPTIONS  the same for a dbus-daemon that starts the service with these options
-    stop ADDRESS              done
+    start         a bus, of the kind in WEBLOCKS_TEST_BUS: its address and a directory
+    stop ADDRESS  done
 
 The remaining buses end with the program, whose exit status is returned.
 """
@@ -18,7 +17,7 @@ import select
 import socket
 import sys
 
-from buses import Bus, environment, spawn
+from buses import Bus, spawn
 from tap import take_signals
 
 PACKET_MAX = 4096
@@ -33,11 +32,7 @@ class Launcher:
         if word == 'stop':
             self.buses.pop(arguments[0]).stop()
             return 'done'
-        bus = Bus('dbus-daemon' if word == 'start-activating' else None)
-        if word == 'start-activating':
-            bus.add_service_file(f"{environment('WEBLOCKSD')} --state-dir={bus.runtime}/state "
-                                 f'{arguments[0]}')
-        bus.start()
+        bus = Bus().start()
         self.buses[bus.address] = bus
         return f'{bus.address} {bus.runtime}'
 

@@ -38,10 +38,6 @@ class Classes(PythonTestCase):
         self.assertTrue(caught.exception.matches(Gio.io_error_quark(),
                                                  Gio.IOErrorEnum.INVALID_ARGUMENT))
 
-    def test_a_bucket_that_the_caller_may_not_use(self):
-        public = WebLocks.Manager.new(self.agent, 'private:' + '0' * 32)
-        self.assert_fails(Errors.SECURITY, public.request_sync, 'x')
-
     def test_slots_and_downgrade(self):
         options = WebLocks.Options(slots=2)
         first, second = [self.manager.request_sync('x', options) for _ in range(2)]
@@ -139,17 +135,6 @@ class Classes(PythonTestCase):
         self.assertEqual(losses, [(Errors.STOLEN, False)])
         self.assertTrue(lock.get_error().matches(WebLocks.error_quark(), Errors.STOLEN))
         self.assert_fails(Errors.STOLEN, lock.release_sync)
-
-    def test_wanted(self):
-        lock = self.manager.request_sync('x')
-        seen = []
-        lock.connect('notify::wanted', lambda _lock, _pspec: seen.append(lock.get_wanted()))
-        id_, _ = self.other.request('x', bucket=self.bucket)
-        wait_for(lambda: seen == [True], what='wanted')
-        self.assertTrue(lock.props.wanted)
-        self.other.abort(id_, bucket=self.bucket)
-        wait_for(lambda: seen == [True, False], what='not wanted')
-        lock.release_sync()
 
     def test_fields_not_in_a_query(self):
         lock = self.manager.request_sync('x')

@@ -59,23 +59,6 @@ class Calls(AsyncTestCase):
             self.assert_nothing_left()
         self.run_async(body())
 
-    def test_waits(self):
-        async def body():
-            order = []
-
-            async def first():
-                async with self.manager.lock('x'):
-                    order.append('first')
-                    await self.until(lambda: self.pending() == ['x'])
-                    order.append('first ends')
-
-            async def second():
-                async with self.manager.lock('x'):
-                    order.append('second')
-            await asyncio.gather(first(), second())
-            self.assertEqual(order, ['first', 'first ends', 'second'])
-        self.run_async(body())
-
     def test_all_awaitables(self):
         async def body():
             lock = await self.manager.request('b', why='to see')
@@ -129,14 +112,6 @@ class Calls(AsyncTestCase):
             self.assertTrue(caught.exception.matches(Gio.io_error_quark(),
                                                      Gio.IOErrorEnum.CANCELLED))
             await self.until(lambda: not self.pending())
-        self.run_async(body())
-
-    def test_body_that_raises(self):
-        async def body():
-            with self.assertRaises(ZeroDivisionError):
-                async with self.manager.lock('x'):
-                    raise ZeroDivisionError
-            self.assert_nothing_left()
         self.run_async(body())
 
     def test_lost_in_the_body(self):
@@ -195,7 +170,7 @@ class Loops(AsyncTestCase):
             await asyncio.sleep(0.5)
             used = time.process_time() - used
             diagnostic(f'{used * 1000:.1f} ms of processor in 500 ms, {len(steps)} steps')
-            self.assertEqual(steps, [])
+            self.assertLess(len(steps), 3)  # one may still have been due
             self.assertLess(used, 0.1)
             self.assertEqual([thread.name for thread in threading.enumerate()
                               if thread.name.startswith('weblocks')], [])

@@ -130,25 +130,6 @@ class Handles(PythonTestCase):
                 self.other.ping()
                 raise ZeroDivisionError
 
-    def test_timeout(self):
-        handle = self.manager.prepare('x', timeout=0.1)
-        id_, _token = self.other.request('x', bucket=self.bucket)
-        with self.assertRaises(GLib.Error) as caught:
-            with handle:
-                self.fail('the body ran')
-        self.assert_error_is(caught.exception, Errors.TIMEOUT)
-        self.other.release(id_, bucket=self.bucket)
-        with handle:
-            pass
-
-    def test_parked_lock_is_free(self):
-        for _ in range(2):
-            with self.handle:
-                pass
-            id_, _token = self.other.request('x', bucket=self.bucket)
-            self.assertFalse(self.handle.try_enter())
-            self.other.release(id_, bucket=self.bucket)
-
     def test_threads(self):
         """A handle that all share, and one of each; `count` is only changed inside."""
         count, wrong = [0], []

@@ -28,16 +28,33 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 '''
 
 WAIT = '''
+def wait():
+    try:
+        with manager.lock('name'):
+            say('granted')
+            sleep()
+    except KeyboardInterrupt:
+        say('interrupted')
+
 say('ready')
-try:
-    with manager.lock('name'):
-        say('granted')
-        sleep()
-except KeyboardInterrupt:
-    say('interrupted')
+%s
 sys.stdin.readline()
 with manager.lock('other'):
     say('goes on')
+'''
+
+IN_CALLBACK = '''
+ended = []
+GLib.idle_add(lambda: ended.append(wait()))
+while not ended:
+    GLib.MainContext.default().iteration(True)
+'''
+
+RAISES = '''
+signal.signal(signal.SIGINT, lambda *_: sys.exit(7))
+say('ready')
+with manager.lock('name'):
+    say('granted')
 '''
 
 HANDLER = '''
@@ -132,47 +149,55 @@ class CtrlC(PythonTestCase):
         program.wait_for('<goes on>')
         self.assertEqual(program.wait(), 0)
 
-    def test_while_waiting(self):
-        self.hold()
-        program = self.start(WAIT)
-        self.wait_pending('name')
+    def check_interrupted(self, program, is_stopped=False):
+        """With `is_stopped` while the service is stopped: nothing waits for it."""
+        if is_stopped:
+            self.daemon.pause()
+            self.addCleanup(self.daemon.resume)
         self.interrupt(program)
         program.wait_for('<interrupted>')
+        if is_stopped:
+            self.daemon.resume()
+
+    def check_while_waiting(self, wait='wait()', **more):
+        self.hold()
+        program = self.start(WAIT % wait)
+        self.wait_pending('name')
+        self.check_interrupted(program, **more)
         self.wait_pending()
         self.let_go()
         self.assert_goes_on(program)
 
+    def test_while_waiting(self):
+        self.check_while_waiting()
+
+    def test_while_waiting_in_a_callback(self):
+        self.check_while_waiting(IN_CALLBACK)
+
     def test_while_waiting_and_the_service_is_stopped(self):
-        self.hold()
-        program = self.start(WAIT)
-        self.wait_pending('name')
-        self.daemon.pause()
-        self.addCleanup(self.daemon.resume)
-        self.interrupt(program)
-        program.wait_for('<interrupted>')
-        self.daemon.resume()
-        self.wait_pending()
-        self.let_go()
+        self.check_while_waiting(is_stopped=True)
+
+    def check_while_holding(self, **more):
+        program = self.start(WAIT % 'wait()')
+        program.wait_for('<granted>')
+        self.assertEqual(self.held(), ['name'])
+        self.check_interrupted(program, **more)
         self.assert_goes_on(program)
 
     def test_while_holding(self):
-        program = self.start(WAIT)
-        program.wait_for('<granted>')
-        self.assertEqual(self.held(), ['name'])
-        self.interrupt(program)
-        program.wait_for('<interrupted>')
-        self.assert_goes_on(program)
+        self.check_while_holding()
 
     def test_while_holding_and_the_service_is_stopped(self):
-        """Leaving the body releases without waiting."""
-        program = self.start(WAIT)
-        program.wait_for('<granted>')
-        self.daemon.pause()
-        self.addCleanup(self.daemon.resume)
+        self.check_while_holding(is_stopped=True)
+
+    def test_handler_that_raises(self):
+        self.hold()
+        program = self.start(RAISES)
+        self.wait_pending('name')
         self.interrupt(program)
-        program.wait_for('<interrupted>')
-        self.daemon.resume()
-        self.assert_goes_on(program)
+        self.assertEqual(program.wait(), 7)
+        self.let_go()
+        self.assert_nothing_left()
 
     def test_while_taking_and_releasing(self):
         self.interrupt_rounds(self.start(PAIRS), ROUNDS, 'left 0 0')

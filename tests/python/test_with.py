@@ -1,119 +1,58 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""`with manager.lock()`, in the main thread; attributes, lists and reprs."""
+"""`with manager.lock()`; attributes, lists and reprs. Signals are in test_terminal.py."""
 
-import select
-import signal
 import threading
 import time
 
-from harness_python import FACTOR, Errors, Gio, GLib, PythonTestCase, WebLocks, wait_exit, wait_for
+from harness_python import FACTOR, PATIENCE, Errors, Gio, GLib, PythonTestCase, WebLocks, wait_for
 
 from rawbus import RawClient
 from tap import WHO
 
-# Waits for `name` in the bucket of the environment; prints the result.
-WAITER = '''
-import os, select, signal, sys, gi
-gi.require_version('WebLocks', '1')
-from gi.repository import Gio, GLib, WebLocks
-seen = []
-
-# Python handles a signal between two steps; one that comes just before a sleep doesn't interrupt
-# it.
-def wait_for_the_end():
-    while not select.select([sys.stdin], [], [], 0.1)[0]:
-        pass
-
-# In background processes of a shell it is ignored, and so in their children.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.signal(signal.SIGUSR1, lambda *_: seen.append('SIGUSR1'))
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
-manager = WebLocks.Manager(bucket=os.environ['BUCKET'])
-
-def wait():
-    print('ready', flush=True)
-    try:
-        with manager.lock('name') as lock:
-            print('granted', *seen, flush=True)
-            wait_for_the_end()
-    except KeyboardInterrupt:
-        print('interrupted', flush=True)
-        wait_for_the_end()
-%s
-'''
-IN_CALLBACK = '''
-ended = []
-GLib.idle_add(lambda: ended.append(wait()))
-while not ended:
-    GLib.MainContext.default().iteration(True)
-'''
-
 
 class Body(PythonTestCase):
-    def test_held_in_the_body_only(self):
-        with self.manager.lock('x') as lock:
-            self.assertEqual((lock.name, lock.mode, lock.held),
-                             ('x', WebLocks.Mode.EXCLUSIVE, True))
-            self.assertEqual(self.state(), ([('x', 'exclusive', self.agent.client_id)], []))
-        self.assert_nothing_left()
-        self.assertFalse(lock.held)
-
     def test_options(self):
-        with self.manager.lock('x', mode='shared', why='to read'), \
+        with self.manager.lock('x', mode='shared', why='to read') as lock, \
              self.manager.lock('x', mode=WebLocks.Mode.SHARED):
+            self.assertEqual((lock.name, lock.mode, lock.held), ('x', WebLocks.Mode.SHARED, True))
             infos = self.manager.inspect_sync(None).held
             self.assertEqual([(info.mode, info.why) for info in infos],
                              [(WebLocks.Mode.SHARED, 'to read'), (WebLocks.Mode.SHARED, '')])
         self.assert_nothing_left()
+        self.assertFalse(lock.held)
 
-    def test_body_that_raises(self):
+    def test_body_that_raises_or_returns(self):
+        def body():
+            with self.manager.lock('x'):
+                return self.held()
+        self.assertEqual(body(), ['x'])
         with self.assertRaises(ZeroDivisionError):
             with self.manager.lock('x'):
                 raise ZeroDivisionError
         self.assert_nothing_left()
 
-    def test_body_that_returns_or_breaks(self):
-        def body():
-            with self.manager.lock('x'):
-                return self.held()
-        self.assertEqual(body(), ['x'])
-        for _ in range(2):
-            with self.manager.lock('y'):
-                break
-        self.assert_nothing_left()
-
-    def test_not_available_runs_the_body_with_none(self):
-        self.other.request('x', bucket=self.bucket)
+    def test_not_available_runs_the_body_with_none_and_steal(self):
+        id_, _token = self.other.request('x', bucket=self.bucket)
         ran = []
         with self.manager.lock('x', if_available=True) as lock:
             ran.append(lock)
         self.assertEqual(ran, [None])
-        self.assertEqual(self.state(), ([('x', 'exclusive', self.other.name)], []))
-
-    def test_steal(self):
-        id_, _token = self.other.request('x', bucket=self.bucket)
         with self.manager.lock('x', steal=True) as lock:
             self.assertTrue(lock.held)
             self.other.wait_released(id_, 'stolen')
 
-    def test_timeout_is_in_seconds(self):
+    def test_timeout_is_in_seconds_and_zero_is_not_indefinite(self):
         self.other.request('x', bucket=self.bucket)
-        began = time.monotonic()
-        with self.assertRaises(GLib.Error) as caught:
-            with self.manager.lock('x', timeout=0.25):
-                self.fail('the body ran')
-        self.assert_error_is(caught.exception, Errors.TIMEOUT)
-        self.assertGreaterEqual(time.monotonic() - began, 0.25)
+        for timeout in (0.25, 0):
+            began = time.monotonic()
+            with self.assertRaises(GLib.Error) as caught:
+                with self.manager.lock('x', timeout=timeout):
+                    self.fail('the body ran')
+            self.assert_error_is(caught.exception, Errors.TIMEOUT)
+            self.assertGreaterEqual(time.monotonic() - began, timeout)
         self.assertEqual(self.pending(), [])
-
-    def test_timeout_of_zero_does_not_wait_indefinitely(self):
-        self.other.request('x', bucket=self.bucket)
-        with self.assertRaises(GLib.Error) as caught:
-            with self.manager.lock('x', timeout=0):
-                self.fail('the body ran')
-        self.assert_error_is(caught.exception, Errors.TIMEOUT)
         with self.manager.lock('y', timeout=float('inf')):
             pass
 
@@ -198,105 +137,29 @@ class Body(PythonTestCase):
             self.assertTrue(lock.held)
 
 
-class Signals(PythonTestCase):
-    """Ctrl-C and other handlers while the main thread of a script waits."""
+class Threads(PythonTestCase):
+    """A thread that waits lets the others run."""
 
-    def waiter(self, start='wait()'):
-        process = self.script(WAITER % start)
-        self.assertEqual(process.stdout.readline(), 'ready\n')
-        self.wait_pending('name')
-        return process
+    def test_threads_that_share_a_manager(self):
+        inside, errors = [], []
 
-    def read_line(self, process):
-        """Fails if there is none within half of the library's time-out."""
-        ready, _, _ = select.select([process.stdout], [], [], 12 * FACTOR)
-        self.assertTrue(ready, 'the process has printed nothing')
-        return process.stdout.readline()
-
-    def setUp(self):
-        super().setUp()
-        self.first, _token = self.other.request('name', bucket=self.bucket)
-
-    def test_interrupt_ends_the_wait_and_the_request(self):
-        process = self.waiter()
-        process.send_signal(signal.SIGINT)
-        self.assertEqual(process.stdout.readline(), 'interrupted\n')
-        # The process continues, but its request has ended.
-        self.wait_pending()
-        process.stdin.close()
-        self.assertEqual(wait_exit(process), 0)
-
-    def test_handler_that_raises(self):
-        process = self.waiter()
-        process.send_signal(signal.SIGTERM)
-        self.assertEqual(wait_exit(process), 7)
-
-    def test_position_in_the_queue_after_a_handler(self):
-        process = self.waiter()
-        second = self.client()
-        second.request('name', bucket=self.bucket)
-        process.send_signal(signal.SIGUSR1)
-        self.other.release(self.first, bucket=self.bucket)
-        self.assertEqual(process.stdout.readline(), 'granted SIGUSR1\n')
-        process.stdin.close()
-        self.assertEqual(wait_exit(process), 0)
-        wait_for(lambda: self.state()[0] == [('name', 'exclusive', second.name)], what='grant')
-
-    def test_interrupt_of_the_body_releases(self):
-        process = self.waiter()
-        self.other.release(self.first, bucket=self.bucket)
-        self.assertEqual(process.stdout.readline(), 'granted\n')
-        process.send_signal(signal.SIGINT)
-        self.assertEqual(process.stdout.readline(), 'interrupted\n')
-        self.wait_held()
-        process.stdin.close()
-        self.assertEqual(wait_exit(process), 0)
-
-    def test_interrupt_of_the_body_while_the_service_is_stopped(self):
-        """The body is left, and so is the `with`; the lock is released when the service continues,
-        while the process goes on."""
-        process = self.waiter()
-        second = self.client()
-        second.request('name', bucket=self.bucket)
-        self.other.release(self.first, bucket=self.bucket)
-        self.assertEqual(process.stdout.readline(), 'granted\n')
-        self.daemon.pause()
-        self.addCleanup(self.daemon.resume)
-        process.send_signal(signal.SIGINT)
-        self.assertEqual(self.read_line(process), 'interrupted\n')
-        self.daemon.resume()
-        wait_for(lambda: self.state() == ([('name', 'exclusive', second.name)], []),
-                 what='the grant of the next request')
-        self.assertIsNone(process.poll())
-        process.stdin.close()
-        self.assertEqual(wait_exit(process), 0)
-
-    def test_interrupt_within_a_callback_of_the_main_loop(self):
-        process = self.waiter(IN_CALLBACK)
-        process.send_signal(signal.SIGINT)
-        self.assertEqual(process.stdout.readline(), 'interrupted\n')
-        self.wait_pending()
-        process.stdin.close()
-        self.assertEqual(wait_exit(process), 0)
-
-    def test_lock_within_a_callback_of_the_main_loop(self):
-        got = []
-
-        def callback():
-            with self.manager.lock('name') as lock:
-                got.append(lock.held)
-        GLib.idle_add(callback)
-        other = self.script('import gi, os, sys\n'
-                            'gi.require_version("WebLocks", "1")\n'
-                            'from gi.repository import WebLocks\n'
-                            'manager = WebLocks.Manager(bucket=os.environ["BUCKET"])\n'
-                            'lock = manager.request_sync("second")\n'
-                            'print("ready", flush=True)\n'
-                            'while not manager.query_sync().pending: pass\n'
-                            'manager.request_sync("name", WebLocks.Options(steal=True))\n')
-        self.assertEqual(other.stdout.readline(), 'ready\n')
-        wait_for(lambda: got, what='lock')
-        self.assertEqual(got, [True])
+        def run():
+            try:
+                for _ in range(50):
+                    with self.manager.lock('x') as lock:
+                        inside.append(None)
+                        self.assertEqual((len(inside), lock.held), (1, True))
+                        inside.pop()
+            except BaseException as error:
+                errors.append(error)
+        threads = [threading.Thread(target=run, daemon=True) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE)
+            self.assertFalse(thread.is_alive(), f'a thread hangs; errors: {errors}')
+        self.assertEqual(errors, [])
+        self.assert_nothing_left()
 
 
 class Attributes(PythonTestCase):
