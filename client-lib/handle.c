@@ -594,13 +594,14 @@ web_locks_handle_get_held(WebLocksHandle *self)
 
     g_return_val_if_fail(WEB_LOCKS_IS_HANDLE(self), FALSE);
 
-    lock = dup_lock(self);
-    if (lock != NULL)
-        return web_locks_lock_get_held(lock);
+    /* First the cell: if the service closes it after this, the lock is an ordinary one below. */
     cell = g_atomic_pointer_get(&self->cell);
-    return cell != NULL && is_of_this_process(self) &&
-           lock_cell_is_held(cell, __atomic_load_n(&self->key, __ATOMIC_RELAXED),
-                             __atomic_load_n(&self->token, __ATOMIC_RELAXED));
+    if (cell != NULL && is_of_this_process(self) &&
+        lock_cell_is_held(cell, __atomic_load_n(&self->key, __ATOMIC_RELAXED),
+                          __atomic_load_n(&self->token, __ATOMIC_RELAXED)))
+        return TRUE;
+    lock = dup_lock(self);
+    return lock != NULL && web_locks_lock_get_held(lock);
 }
 
 /**

@@ -28,6 +28,7 @@
  * S    as R, with steal                  A    as R, with ifAvailable; then r only if it was
  * H    as R, shared                           available
  * Q    looks at all locks                   c    handles what has arrived, and opens a socket again
+ * h    finds that it holds its handle
  * What is before a bar is done before the steps begin. */
 typedef struct {
     const char *name;
@@ -51,6 +52,7 @@ static const Program programs[] = {
     {"available", {"elel", "Ar"}, 0, FALSE, 0, FALSE, FALSE},
     {"shared", {"elel", "Hr"}, 0, FALSE, 0, FALSE, FALSE},
     {"query", {"elel", "QQ"}, 0, FALSE, 0, FALSE, FALSE},
+    {"held", {"ehl", "Q"}, 0, FALSE, 0, FALSE, FALSE},
     {"range", {"elelel", "Q"}, 0, FALSE, 2, FALSE, FALSE},
     {"range-and-request", {"elelel", "Rr"}, 0, FALSE, 2, TRUE, FALSE},
     {"killed-client", {"elel", "Rr"}, 0, TRUE, 0, TRUE, FALSE},
@@ -118,6 +120,13 @@ leave(TestClient *self)
 {
     self->is_inside = FALSE;
     web_locks_handle_leave(self->handle);
+}
+
+static void
+find_held(TestClient *self)
+{
+    if (!web_locks_handle_get_held(self->handle))
+        steps_fail("client %u does not find that it holds its handle", self->index);
 }
 
 static void
@@ -194,6 +203,8 @@ run_letters(TestClient *self, gsize n)
             query(self);
         else if (*self->program == 'c')
             catch_up(self);
+        else if (*self->program == 'h')
+            find_held(self);
         else if (*self->program != '|')
             request(self, *self->program);
 }
