@@ -19,6 +19,7 @@ struct CellPages {
     char *path;
     int directory_fd;
     guint64 last_number;
+    GArray *ended; /* of guint64: the numbers of pages whose files are still there */
 };
 
 /* Whether there are no resources now, after which a page may be left that was not found. */
@@ -99,12 +100,15 @@ cell_pages_new(const char *path)
     self = g_new0(CellPages, 1);
     self->path = g_strdup(path);
     self->directory_fd = fd;
+    self->ended = g_array_new(FALSE, FALSE, sizeof(guint64));
     return self;
 }
 
 void
 cell_pages_free(CellPages *self)
 {
+    cell_pages_remove_ended(self);
+    g_array_unref(self->ended);
     close(self->directory_fd);
     rmdir(self->path);
     g_free(self->path);
@@ -117,25 +121,40 @@ cell_pages_are_in_place(const CellPages *self)
     return writer_lock_is_at(self->directory_fd, self->path);
 }
 
-static void
-remove_file(const CellPage *self)
-{
-    char name[24];
+typedef struct {
+    char text[24];
+} FileName;
 
-    g_snprintf(name, sizeof name, "%" G_GUINT64_FORMAT, self->number);
-    unlinkat(self->pages->directory_fd, name, 0);
+static FileName
+get_file_name(guint64 number)
+{
+    FileName name;
+
+    g_snprintf(name.text, sizeof name.text, "%" G_GUINT64_FORMAT, number);
+    return name;
+}
+
+static void
+remove_file(const CellPages *self, guint64 number)
+{
+    unlinkat(self->directory_fd, get_file_name(number).text, 0);
+}
+
+void
+cell_pages_remove_ended(CellPages *self)
+{
+    for (guint i = 0; i < self->ended->len; i++)
+        remove_file(self, g_array_index(self->ended, guint64, i));
+    g_array_set_size(self->ended, 0);
 }
 
 /* Returns the descriptor of a new file with room for a page, or -1. */
 static int
 create_file(const CellPage *self)
 {
-    char name[24];
-    int fd;
+    const int fd = openat(self->pages->directory_fd, get_file_name(self->number).text,
+                          O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-    g_snprintf(name, sizeof name, "%" G_GUINT64_FORMAT, self->number);
-    fd = openat(self->pages->directory_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                0600);
     if (fd < 0 || fallocate(fd, 0, 0, LOCK_CELL_PAGE_SIZE) == 0)
         return fd;
     close(fd);
@@ -157,7 +176,7 @@ cell_page_new(CellPages *pages, int *out_fd)
         g_debug("no cells for a client: %s", g_strerror(errno));
         if (fd >= 0)
             close(fd);
-        remove_file(self);
+        remove_file(pages, self->number);
         g_free(self);
         return NULL;
     }
@@ -170,7 +189,7 @@ cell_page_new(CellPages *pages, int *out_fd)
 void
 cell_page_free(CellPage *self)
 {
-    remove_file(self);
+    g_array_append_val(self->pages->ended, self->number);
     munmap(self->memory, LOCK_CELL_PAGE_SIZE);
     g_free(self);
 }

@@ -29,6 +29,9 @@ CellPages *cell_pages_new(const char *path);
 /* Removes the directory. There must be no pages. */
 void cell_pages_free(CellPages *self);
 
+/* Removes the files of pages that were freed. Called after each commit. */
+void cell_pages_remove_ended(CellPages *self);
+
 /* Whether the directory still has its name. */
 gboolean cell_pages_are_in_place(const CellPages *self);
 
@@ -43,7 +46,9 @@ typedef struct CellPage {
  * resources. */
 CellPage *cell_page_new(CellPages *pages, int *out_fd);
 
-/* Removes the file. The cells must not be used. */
+/* The cells must not be used any more. The file stays until cell_pages_remove_ended(): if the
+ * service is killed before what the cells have said is committed, the next instance has to find it
+ * there. */
 void cell_page_free(CellPage *self);
 
 /* ---- those of an earlier instance */

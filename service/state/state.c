@@ -116,6 +116,28 @@ state_free(State *self)
 
 /* ---- restoring */
 
+/* Does nothing if a service has the lock beside them, or if that can't be one. */
+static gboolean
+close_cells_of_other(const char *path, gboolean may_read, GError **error)
+{
+    g_autofree char *base = g_strndup(path, strlen(path) - strlen(CELLS_SUFFIX));
+    g_autofree char *lock_path = g_strconcat(base, LOCK_SUFFIX, NULL);
+    g_autoptr(ClosedCells) cells = NULL;
+    g_autoptr(GError) refusal = NULL;
+    const int lock_fd = writer_lock_open_file(lock_path, &refusal);
+
+    if (lock_fd < 0) {
+        if (!writer_lock_is_scarcity(refusal))
+            return TRUE;
+        g_propagate_error(error, g_steal_pointer(&refusal));
+        return FALSE;
+    }
+    cells = closed_cells_new(path, may_read, error);
+    rmdir(path); /* if there were no pages in it */
+    close(lock_fd);
+    return cells != NULL;
+}
+
 /* Closes the cells of services on other buses that have ended: a client that has not noticed that
  * its bus is gone could enter a lock that is granted on this one. */
 static gboolean
@@ -127,20 +149,9 @@ close_cells_of_others(const State *self, gboolean may_read, GError **error)
 
     while (is_closed && (name = g_dir_read_name(directory)) != NULL) {
         g_autofree char *path = g_build_filename(self->directory, name, NULL);
-        g_autoptr(GString) lock_path = g_string_new(path);
-        g_autoptr(ClosedCells) cells = NULL;
-        int lock_fd = -1;
 
-        if (g_str_has_suffix(path, CELLS_SUFFIX) && !g_str_equal(path, self->cells_path)) {
-            g_string_truncate(lock_path, lock_path->len - strlen(CELLS_SUFFIX));
-            lock_fd = writer_lock_open_file(g_string_append(lock_path, LOCK_SUFFIX)->str, NULL);
-        }
-        if (lock_fd < 0)
-            continue;
-        cells = closed_cells_new(path, may_read, error);
-        is_closed = cells != NULL;
-        rmdir(path); /* if there were no pages in it */
-        close(lock_fd);
+        if (g_str_has_suffix(path, CELLS_SUFFIX) && !g_str_equal(path, self->cells_path))
+            is_closed = close_cells_of_other(path, may_read, error);
     }
     return is_closed;
 }
@@ -498,16 +509,13 @@ put_changes(State *self)
         g_ptr_array_set_size(self->agents, 0);
 }
 
-void
-state_commit(State *self)
+static void
+write_changes(State *self)
 {
     g_autoptr(GError) error = NULL;
     gboolean is_written;
     guint begin;
 
-    if (self->agents->len == 0 && self->requests->len == 0 &&
-        self->deadline_us == self->numbers.deadline_us)
-        return;
     log_begin_frame(self->frame);
     begin = self->frame->len;
     put_changes(self);
@@ -520,6 +528,16 @@ state_commit(State *self)
         g_warning("the state cannot be written: %s", error->message);
         _exit(EXIT_FAILURE);
     }
+}
+
+void
+state_commit(State *self)
+{
+    if (self->agents->len > 0 || self->requests->len > 0 ||
+        self->deadline_us != self->numbers.deadline_us)
+        write_changes(self);
+    if (self->pages != NULL)
+        cell_pages_remove_ended(self->pages);
 }
 
 void

@@ -19,6 +19,14 @@ writer_lock_set_error(GError **error, const char *path)
                 is_full ? "no space for the state: " : "", path, g_strerror(errno));
 }
 
+gboolean
+writer_lock_is_scarcity(const GError *error)
+{
+    return g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_MFILE) ||
+           g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_NFILE) ||
+           g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_NOMEM);
+}
+
 /* What is wrong with a directory or a file, or NULL. */
 static const char *
 find_fault(const struct stat *status, mode_t type)

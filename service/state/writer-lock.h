@@ -26,5 +26,8 @@ gboolean writer_lock_set(int fd);
 /* Whether the open file has this name. */
 gboolean writer_lock_is_at(int fd, const char *path);
 
+/* Whether the error (or NULL) is that there are no descriptors or no memory now. */
+gboolean writer_lock_is_scarcity(const GError *error);
+
 /* Sets the error of `errno`. */
 void writer_lock_set_error(GError **error, const char *path);

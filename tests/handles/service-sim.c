@@ -155,14 +155,21 @@ __wrap_log_replace(Log *log, GByteArray *frame, GError **error)
     return is_written;
 }
 
-void
-__wrap_state_commit(State *state)
+/* What was done is on disk. */
+static void
+note_commit(void)
 {
-    __real_state_commit(state);
     if (!has_steps())
         return;
     reference_commit(find_token);
     service_sim_check();
+}
+
+void
+__wrap_state_commit(State *state)
+{
+    __real_state_commit(state);
+    note_commit();
 }
 
 /* The new file has all that this instance has found. */
@@ -188,6 +195,8 @@ CellPage *__real_cell_page_new(CellPages *pages, int *out_fd);
 CellPage *__wrap_cell_page_new(CellPages *pages, int *out_fd);
 void __real_cell_page_free(CellPage *page);
 void __wrap_cell_page_free(CellPage *page);
+void __real_cell_pages_remove_ended(CellPages *pages);
+void __wrap_cell_pages_remove_ended(CellPages *pages);
 gboolean __real_cell_pages_remove(const char *path, GError **error);
 gboolean __wrap_cell_pages_remove(const char *path, GError **error);
 void __real_user_agent_terminate(UserAgent *user_agent, Agent *agent);
@@ -213,15 +222,25 @@ __wrap_cell_page_new(CellPages *pages, int *out_fd)
 void
 __wrap_cell_page_free(CellPage *page)
 {
-    sim_remove_pages(page->memory);
+    sim_end_page(page->memory);
     __real_cell_page_free(page);
+}
+
+void
+__wrap_cell_pages_remove_ended(CellPages *pages)
+{
+    note_commit(); /* of the state_commit() that calls this */
+    if (sim_has_ended_pages())
+        step_unless_last("removes pages");
+    sim_remove_pages(FALSE);
+    __real_cell_pages_remove_ended(pages);
 }
 
 gboolean
 __wrap_cell_pages_remove(const char *path, GError **error)
 {
     step_unless_last("removes pages");
-    sim_remove_pages(NULL);
+    sim_remove_pages(TRUE);
     return __real_cell_pages_remove(path, error);
 }
 

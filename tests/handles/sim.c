@@ -165,10 +165,27 @@ sim_add_page(guint client, const LockCell *service_memory, int fd)
 }
 
 void
-sim_remove_pages(const LockCell *service_memory)
+sim_end_page(const LockCell *service_memory)
 {
     for (guint i = 0; i < w.n_pages; i++)
-        if (service_memory == NULL || w.pages[i].service_memory == service_memory) {
+        if (w.pages[i].service_memory == service_memory)
+            w.pages[i].service_memory = NULL;
+}
+
+gboolean
+sim_has_ended_pages(void)
+{
+    for (guint i = 0; i < w.n_pages; i++)
+        if (w.pages[i].is_on_disk && w.pages[i].service_memory == NULL)
+            return TRUE;
+    return FALSE;
+}
+
+void
+sim_remove_pages(gboolean is_all)
+{
+    for (guint i = 0; i < w.n_pages; i++)
+        if (is_all || w.pages[i].service_memory == NULL) {
             w.pages[i].is_on_disk = FALSE;
             w.pages[i].service_memory = NULL;
         }

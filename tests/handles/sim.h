@@ -37,9 +37,12 @@
 
 /* ---- memory; steps on it are those of stepped-cell.h */
 
-/* The service has made a page for the client; it has removed one, or (NULL) all. */
+/* The service has made a page for the client; it does not use one any more; it has removed the
+ * files of such pages, or of all. */
 void sim_add_page(guint client, const LockCell *service_memory, int fd);
-void sim_remove_pages(const LockCell *service_memory);
+void sim_end_page(const LockCell *service_memory);
+gboolean sim_has_ended_pages(void);
+void sim_remove_pages(gboolean is_all);
 guint sim_count_pages(guint client);
 
 /* ---- sockets
