@@ -28,7 +28,7 @@ import {AbortController, isAbortSignal, onAbort} from './abort.js';
 import {CANCELLED, DOMException} from './dom-exception.js';
 import {fromDBusName, toDBusName, toDBusText} from './names.js';
 import {
-    defineInterface, toCallback, toDictionary, toDOMString, toEnum, toInteger,
+    defineInterface, promiseFrom, toCallback, toDictionary, toDOMString, toEnum, toInteger,
 } from './webidl.js';
 
 // Only this module can construct these objects.
@@ -181,47 +181,53 @@ export class LockManager {
     }
 
     // Two overloads; in both the last argument is the callback.
-    async request(name, _callback) {
-        const backend = this.#backend;
-        const count = Math.min(arguments.length, 3);
-        if (count < 2)
-            throw new TypeError(`request: 2 arguments required, but only ${count} present.`);
-        const request = {name: toDOMString(name, 'The name')};
-        const options = count === 3 ? arguments[1] : undefined;
-        Object.assign(request, toDictionary(options, LOCK_OPTIONS, 'The argument options'));
-        request.callback = toCallback(arguments[count - 1], 'The callback');
-        return requestLock(backend, request);
+    request(name, _callback) {
+        return promiseFrom(() => {
+            const backend = this.#backend;
+            const count = Math.min(arguments.length, 3);
+            if (count < 2)
+                throw new TypeError(`request: 2 arguments required, but only ${count} present.`);
+            const request = {name: toDOMString(name, 'The name')};
+            const options = count === 3 ? arguments[1] : undefined;
+            Object.assign(request, toDictionary(options, LOCK_OPTIONS, 'The argument options'));
+            request.callback = toCallback(arguments[count - 1], 'The callback');
+            return requestLock(backend, request);
+        });
     }
 
     // An extension of the standard: several locks, all or none. They are requested one after the other in the
     // order of the names on D-Bus, as the library does it, so that callers that need some of the same locks
     // can't deadlock [5.1]. The callback gets them in this order.
-    async requestMany(names, _callback) {
-        const backend = this.#backend;
-        const count = Math.min(arguments.length, 3);
-        if (count < 2)
-            throw new TypeError(`requestMany: 2 arguments required, but only ${count} present.`);
-        if (typeof names !== 'object' || typeof names?.[Symbol.iterator] !== 'function')
-            throw new TypeError('The names are not a list.');
-        const strings = [...names].map(name => toDOMString(name, 'A name'));
-        const options = count === 3 ? arguments[1] : undefined;
-        const request = toDictionary(options, LOCK_OPTIONS, 'The argument options');
-        request.callback = toCallback(arguments[count - 1], 'The callback');
-        return requestAll(backend, strings, request);
+    requestMany(names, _callback) {
+        return promiseFrom(() => {
+            const backend = this.#backend;
+            const count = Math.min(arguments.length, 3);
+            if (count < 2)
+                throw new TypeError(`requestMany: 2 arguments required, but only ${count} present.`);
+            if (typeof names !== 'object' || typeof names?.[Symbol.iterator] !== 'function')
+                throw new TypeError('The names are not a list.');
+            const strings = [...names].map(name => toDOMString(name, 'A name'));
+            const options = count === 3 ? arguments[1] : undefined;
+            const request = toDictionary(options, LOCK_OPTIONS, 'The argument options');
+            request.callback = toCallback(arguments[count - 1], 'The callback');
+            return requestAll(backend, strings, request);
+        });
     }
 
     // An experiment, after w3c/web-locks#122: without a callback, the lock is held until its release(), or the end
     // of a block with `await using`. request() without a callback is a TypeError, as in web pages.
-    async acquire(name, options = undefined) {
-        const backend = this.#backend;
-        if (arguments.length < 1)
-            throw new TypeError('acquire: 1 argument required, but only 0 present.');
-        if (typeof options === 'function')
-            throw new TypeError('acquire: no callback is called; request() calls one.');
-        const request = {name: toDOMString(name, 'The name')};
-        Object.assign(request, toDictionary(options, LOCK_OPTIONS, 'The argument options'));
-        return new Promise((resolve, reject) => {
-            acquire(backend, request, lock => resolve(lock && holdAcquired(newState(request, lock))), reject);
+    acquire(name, options = undefined) {
+        return promiseFrom(() => {
+            const backend = this.#backend;
+            if (arguments.length < 1)
+                throw new TypeError('acquire: 1 argument required, but only 0 present.');
+            if (typeof options === 'function')
+                throw new TypeError('acquire: no callback is called; request() calls one.');
+            const request = {name: toDOMString(name, 'The name')};
+            Object.assign(request, toDictionary(options, LOCK_OPTIONS, 'The argument options'));
+            return new Promise((resolve, reject) => {
+                acquire(backend, request, lock => resolve(lock && holdAcquired(newState(request, lock))), reject);
+            });
         });
     }
 
@@ -423,6 +429,7 @@ function holdAcquired(state) {
     return new AcquiredLock(KEY, state, end, done);
 }
 
+// The members of a dictionary are in alphabetical order.
 function lockInfos(list) {
-    return list.map(info => ({...info, name: fromDBusName(info.name)}));
+    return list.map(({clientId, mode, name}) => ({clientId, mode, name: fromDBusName(name)}));
 }

@@ -41,6 +41,15 @@ test('the promise of the broken holder is rejected, and its callback continues',
     assert.equal(await stealer.release('result'), 'result');
 });
 
+test('the broken holder is notified before the stealer is', async t => {
+    const name = t.name();
+    const events = [];
+    const broken = await t.hold(locks, name);
+    broken.done.catch(() => events.push('broken'));
+    await locks.request(name, {steal}, () => events.push('stolen'));
+    assert.equal(events, ['broken', 'stolen']);
+});
+
 test('a request that waits is granted after the stealer', async t => {
     const name = t.name();
     const broken = await t.hold(locks, name);
