@@ -93,28 +93,45 @@ finish(ClaimTake *take, GError *error)
 
 /* ---- stealing */
 
-static void
-on_taken(GObject *source, GAsyncResult *result, gpointer data)
-{
-    ClaimTake *take = data;
-    WebLocksClaim *self = take->claim;
-    GError *error = NULL;
-    g_autoptr(WebLocksLock) granted = NULL;
-    g_autoptr(WebLocksLock) lock =
-        web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
+static void begin(ClaimTake *take);
 
-    if (take->calls.length == 0) /* they were cancelled too late */
-        g_clear_object(&lock);
+/* `lock` is the one that was stolen, or NULL. Takes the error. Calls that were made after all
+ * others had been cancelled begin again. */
+static void
+end_stealing(ClaimTake *take, WebLocksLock *lock, GError *error)
+{
+    WebLocksClaim *self = take->claim;
+    g_autoptr(WebLocksLock) granted = NULL;
+
     if (is_current(take)) {
         granted = g_steal_pointer(&self->granted);
         if (lock != NULL || granted != NULL) {
             take->has_started = FALSE;
             web_locks_claim_hold(self, lock != NULL ? lock : granted);
         }
-    } else if (lock != NULL) {
+    } else if (error == NULL) {
         error = new_stopped_error();
     }
-    finish(take, error);
+    if (is_current(take) && take->calls.length > 0 &&
+        g_cancellable_is_cancelled(take->cancellable)) {
+        g_clear_error(&error);
+        begin(take);
+    } else {
+        finish(take, error);
+    }
+}
+
+static void
+on_taken(GObject *source, GAsyncResult *result, gpointer data)
+{
+    ClaimTake *take = data;
+    GError *error = NULL;
+    g_autoptr(WebLocksLock) lock =
+        web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
+
+    if (take->calls.length == 0) /* they were cancelled too late */
+        g_clear_object(&lock);
+    end_stealing(take, lock, error);
 }
 
 static void
@@ -127,6 +144,7 @@ request_steal(ClaimTake *take)
                                     take);
 }
 
+/* The application may stop the claim when it is notified of what was opened. */
 static void
 on_opened_to_steal(GObject *source, GAsyncResult *result, gpointer data)
 {
@@ -134,14 +152,13 @@ on_opened_to_steal(GObject *source, GAsyncResult *result, gpointer data)
     WebLocksClaim *self = take->claim;
     GError *error = NULL;
 
-    if (!is_current(take)) {
-        finish(take, new_stopped_error());
-    } else if (!web_locks_claim_finish_opening(self, source, result, &error)) {
-        finish(take, error);
-    } else {
+    if (is_current(take) && web_locks_claim_finish_opening(self, source, result, &error) &&
+        is_current(take)) {
         g_main_context_push_thread_default(self->ref->context);
         request_steal(take);
         g_main_context_pop_thread_default(self->ref->context);
+    } else {
+        end_stealing(take, NULL, error);
     }
 }
 
@@ -214,8 +231,25 @@ ask(ClaimTake *take)
     g_source_set_callback(take->timer, on_timer, take, NULL);
     g_source_attach(take->timer, self->ref->context);
     take->state_id = g_signal_connect(self, "notify::state", G_CALLBACK(on_state), take);
-    take->has_started = self->request == NULL;
+    take->has_started |= self->request == NULL;
     web_locks_claim_start(self);
+}
+
+/* A shared lock can't be stolen, and is not asked for. */
+static void
+begin(ClaimTake *take)
+{
+    WebLocksClaim *self = take->claim;
+
+    self->is_stealing = FALSE;
+    g_clear_object(&take->cancellable);
+    take->cancellable = g_cancellable_new();
+    if (self->state == WEB_LOCKS_CLAIM_STATE_HELD)
+        finish(take, NULL);
+    else if (self->grace == 0 || self->mode == WEB_LOCKS_MODE_SHARED)
+        steal(take);
+    else
+        ask(take);
 }
 
 /* ---- calls */
@@ -267,7 +301,6 @@ take_new(WebLocksClaim *self)
     ClaimTake *take = g_new0(ClaimTake, 1);
 
     take->claim = g_object_ref(self);
-    take->cancellable = g_cancellable_new();
     g_queue_init(&take->calls);
     self->taking = take;
     return take;
@@ -319,16 +352,12 @@ web_locks_claim_take_over_async(WebLocksClaim *self,
     if (g_cancellable_set_error_if_cancelled(cancellable, &error) ||
         self->state == WEB_LOCKS_CLAIM_STATE_HELD) {
         async_result_return(result, error == NULL ? self : NULL, NULL, error);
-    } else if (self->taking != NULL && self->taking->calls.length > 0) {
+    } else if (self->taking != NULL) {
         join(self->taking, result);
     } else {
         take = take_new(self);
         join(take, result);
-        /* A shared lock can't be stolen, and is not asked for. */
-        if (self->grace == 0 || self->mode == WEB_LOCKS_MODE_SHARED)
-            steal(take);
-        else
-            ask(take);
+        begin(take);
     }
 }
 
