@@ -28,7 +28,8 @@
 struct _WebLocksRequest {
     GObject parent;
     WebLocksManager *manager;
-    GObject *owner; /* NULL: none */
+    GObject *owner;            /* NULL: none */
+    GCancellable *cancellable; /* NULL: none */
     SyncCall sync;
     int state; /* a State; atomic */
 };
@@ -52,6 +53,7 @@ web_locks_request_new_pending(WebLocksManager *manager,
 
     self->manager = g_object_ref(manager);
     g_set_object(&self->owner, owner);
+    g_set_object(&self->cancellable, cancellable);
     *out_caller = caller_of_sync(&self->sync, cancellable);
     return self;
 }
@@ -166,6 +168,7 @@ web_locks_request_finalize(GObject *object)
     g_clear_object(&self->sync.pointer);
     g_clear_error(&self->sync.error);
     g_clear_object(&self->owner);
+    g_clear_object(&self->cancellable);
     g_clear_object(&self->manager);
     G_OBJECT_CLASS(web_locks_request_parent_class)->finalize(object);
 }

@@ -6,12 +6,16 @@
 /* ---- cancellation */
 
 /* The data of the "cancelled" handler. The handler may be running in another thread and wait for
- * the session lock while the operation is completed. */
+ * the session lock while the operation is completed.
+ *
+ * The cancellable is the caller's, until the operation is completed: to reference it here, with the
+ * session lock held, could run code of a language's binding that waits for a thread with the lock
+ * of the interpreter, which waits for the session lock. */
 struct CancelWatch {
     gatomicrefcount n_refs; /* one for the completion, one for the handler */
     Session *session;
-    Completion *completion; /* NULL: completed */
-    GCancellable *cancellable;
+    Completion *completion;    /* NULL: completed */
+    GCancellable *cancellable; /* borrowed */
     gulong handler;
 };
 
@@ -22,7 +26,6 @@ cancel_watch_unref(gpointer data, GClosure *closure)
 
     if (!g_atomic_ref_count_dec(&self->n_refs))
         return;
-    g_object_unref(self->cancellable);
     session_unref(self->session);
     g_free(self);
 }
@@ -76,7 +79,7 @@ completion_listen(Completion *self,
     g_atomic_ref_count_inc(&cancel->n_refs);
     cancel->session = session_ref(self->session);
     cancel->completion = self;
-    cancel->cancellable = g_object_ref(cancellable);
+    cancel->cancellable = cancellable;
     self->cancel = cancel;
     cancel->handler = g_signal_connect_data(cancellable, "cancelled", G_CALLBACK(on_cancelled),
                                             cancel, cancel_watch_unref, G_CONNECT_DEFAULT);

@@ -44,7 +44,7 @@ void sync_call_abandon(SyncCall *self);
 typedef struct {
     AsyncResult *result;
     SyncCall *sync;
-    GCancellable *cancellable; /* borrowed; may be NULL */
+    GCancellable *cancellable; /* borrowed until the result is there; may be NULL */
     /* The service has queued the request for a lock, which has the option `key` there. May be
      * called again, after a restart of the service. NULL: not called. */
     void (*waits)(AsyncResult *result, guint64 key);

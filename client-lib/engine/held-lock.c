@@ -58,23 +58,33 @@ request_is_over(Request *self)
 
 /* ---- notifications of the lock object */
 
-/* Another thread may be disposing of the lock object at this moment. It sets `lock` to NULL with
- * the session lock held, while the object still has a reference. */
+/* Another thread may be disposing of the lock object at this moment. A reference is not taken with
+ * the session lock held: that could run code of a language's binding that waits for a thread with
+ * the lock of the interpreter, which waits for the session lock. So request_forget_lock() takes one
+ * if a notification is running. */
 static void
 run_notification(gpointer data)
 {
     Request *request = data;
-    g_autoptr(GObject) lock = NULL;
+    gpointer lock;
     RequestChanges changes;
+    gboolean is_forgotten;
 
     session_enter(request->session);
     changes = request->changes;
     request->changes = 0;
-    if (request->lock != NULL)
-        lock = g_object_ref(request->lock);
-    session_leave(request->session);
+    lock = request->lock;
     if (lock != NULL)
-        web_locks_lock_change(lock, changes);
+        request->n_notifying++;
+    session_leave(request->session);
+    if (lock == NULL)
+        return;
+    web_locks_lock_change(lock, changes);
+    session_enter(request->session);
+    is_forgotten = --request->n_notifying == 0 && request->lock == NULL;
+    session_leave(request->session);
+    if (is_forgotten)
+        g_object_unref(lock);
 }
 
 static void
@@ -235,6 +245,8 @@ void
 request_forget_lock(Request *self)
 {
     session_enter(self->session);
+    if (self->lock != NULL && self->n_notifying > 0)
+        g_object_ref(self->lock);
     self->lock = NULL;
     drop(self);
     session_leave(self->session);

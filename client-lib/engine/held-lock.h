@@ -37,7 +37,8 @@ struct Request {
     int is_wanted;            /* a gboolean; atomic as `state` */
     int is_downgraded;        /* likewise */
     RequestChanges changes;   /* that are queued for the lock object */
-    gpointer lock;            /* the application's lock object, borrowed; NULL: finalized */
+    gpointer lock;            /* the application's lock object, borrowed; NULL: disposed of */
+    guint n_notifying;        /* notifications of it that run, each within the one before */
     PacketReason loss_reason; /* 0: none; written before `state` */
     GError *error;            /* of a lost lock; written before `state` */
     gboolean is_missing;      /* the release was unanswered, and the new service does not list it */
