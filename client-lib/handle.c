@@ -237,15 +237,16 @@ is_in_use(WebLocksHandle *self)
     return self->lock != NULL;
 }
 
-/* Returns the number of the cell for a request, or 0. The child of a fork() has its request refused
- * later. */
+/* Returns the number of the cell for a request, or 0: others have all numbers now. The child of a
+ * fork() has its request refused later. */
 static guint
 take_cell(WebLocksHandle *self)
 {
     Connection *connection = web_locks_manager_get_connection(self->manager);
 
-    if (self->cells == NULL && is_of_this_process(self)) {
-        self->cells = cells_ref(connection_share_cells(connection));
+    if (self->options.cell == 0 && is_of_this_process(self)) {
+        if (self->cells == NULL)
+            self->cells = cells_ref(connection_share_cells(connection));
         self->options.cell = cells_take_number(self->cells);
         if (self->options.cell > 0)
             g_atomic_pointer_set(&self->cell, cells_get(self->cells, self->options.cell));
@@ -258,7 +259,7 @@ static void
 request(WebLocksHandle *self, gboolean is_waiting, Caller caller)
 {
     Connection *connection = web_locks_manager_get_connection(self->manager);
-    RequestOptions options = self->options; /* borrows the strings */
+    RequestOptions options;
     GError *error = NULL;
 
     if (!check(self, &error)) {
@@ -266,6 +267,7 @@ request(WebLocksHandle *self, gboolean is_waiting, Caller caller)
         return;
     }
     session_enter(self->session);
+    options = self->options; /* borrows the strings */
     if (!is_in_use(self)) {
         options.cell = take_cell(self);
     } else if (is_waiting && get_thread(self) == g_thread_self()) {

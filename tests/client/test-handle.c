@@ -78,6 +78,11 @@ TEST("/handle/many", test_many)
             n_parked++;
         }
         g_assert_cmpuint(n_parked, ==, handles_have_cells() ? 63 : 0);
+        /* The next one gets the cell of one that is dropped. */
+        g_ptr_array_remove_index(handles, 0);
+        handle_enter(handles->pdata[N_HANDLES - 2]);
+        handle_leave(handles->pdata[N_HANDLES - 2]);
+        handle_expect_parked(handles->pdata[N_HANDLES - 2]);
         g_ptr_array_set_size(handles, 0);
         test_wait_for_state(manager, " | ");
     }
