@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,7 +16,6 @@
 
 #define PACKETS_MAX 16
 #define FDS_MAX     256
-#define PAGES_MAX   16
 #define REPLIES_MAX 4
 
 /* The longest time that a client waits to try again: recovery.c of the library. */
@@ -28,14 +26,6 @@ typedef struct {
     guint n_packets;
     gboolean has_ended;
 } Queue;
-
-/* A page of cells, in the order of the pages of a client. */
-typedef struct {
-    guint client, number;
-    const LockCell *service_memory; /* NULL: the service does not have it any more */
-    const LockCell *memory;         /* of this test */
-    gboolean is_on_disk;
-} Page;
 
 static struct {
     Queue queues[SIM_CLIENTS][2]; /* by Direction */
@@ -53,9 +43,7 @@ static struct {
     guint n_unanswered[SIM_CLIENTS]; /* that the service has taken */
     BusCallKind unanswered[SIM_CLIENTS];
     guint8 is_of_client[FDS_MAX]; /* its number and 1; 0: of none */
-    Page pages[PAGES_MAX];
-    guint n_pages;
-    guint n_starts; /* of the service, that were completed */
+    guint n_starts;               /* of the service, that were completed */
     /* Before there are steps. */
     guint beginner;
     void (*settle)(void);
@@ -92,137 +80,6 @@ g_get_real_time(void)
     /* The tokens of an instance start ahead of the clock, and locks have no cell until it is later.
      */
     return SIM_REALTIME_US + (gint64)(w.n_starts * TOKENS_AHEAD);
-}
-
-/* ---- memory */
-
-/* Returns the objects of the field at `address`, or 0. */
-static guint32
-get_objects(const volatile void *address)
-{
-    const guint offset = (guint)((guintptr)address % LOCK_CELL_PAGE_SIZE);
-    const guint field = offset % sizeof(LockCell) / sizeof(guint64);
-    const void *page = (const char *)address - offset;
-
-    if (offset / sizeof(LockCell) != SIM_CELL)
-        return 0;
-    if (step_get_actor() != 'S')
-        return OBJECT_MEMORY(sim_get_client(), field);
-    for (guint i = 0; i < w.n_pages; i++)
-        if (w.pages[i].service_memory == page)
-            return OBJECT_MEMORY(w.pages[i].client, field);
-    /* A page that the service has found when it started. */
-    return OBJECT_MEMORY(0, field) | OBJECT_MEMORY(1, field);
-}
-
-void
-cell_step(const volatile void *address, gboolean writes)
-{
-    static const char *const texts[][2] = {
-        {"reads word", "writes word"},
-        {"reads key", "writes key"},
-        {"reads last", "writes last"},
-        {"reads since", "writes since"},
-        {"reads since_token", "writes since_token"},
-        {"reads agent", "writes agent"},
-        {"reads request", "writes request"},
-    };
-    const guint field = (guint)((guintptr)address % sizeof(LockCell) / sizeof(guint64));
-    const guint32 objects = step_get_actor() != 0 ? get_objects(address) : 0;
-
-    if (objects != 0)
-        step_before(writes ? 0 : objects, writes ? objects : 0, texts[field][writes]);
-}
-
-guint64
-cell_note(guint64 value)
-{
-    step_note(value);
-    return value;
-}
-
-void
-cell_exchanged(const guint64 *word, guint64 value)
-{
-    const LockCell *cell = (const LockCell *)word;
-
-    if (step_get_actor() != 0)
-        reference_exchange(sim_get_client(), cell->key, value >> 2, (value & LOCK_CELL_HELD) != 0);
-}
-
-void
-sim_add_page(guint client, const LockCell *service_memory, int fd)
-{
-    Page *page = &w.pages[w.n_pages];
-
-    g_assert(w.n_pages < PAGES_MAX);
-    *page = (Page){.client = client, .service_memory = service_memory, .is_on_disk = TRUE};
-    for (guint i = 0; i < w.n_pages; i++)
-        page->number += w.pages[i].client == client ? 1 : 0;
-    page->memory = mmap(NULL, LOCK_CELL_PAGE_SIZE, PROT_READ, MAP_SHARED, fd, 0);
-    g_assert(page->memory != MAP_FAILED);
-    w.n_pages++;
-}
-
-void
-sim_end_page(const LockCell *service_memory)
-{
-    for (guint i = 0; i < w.n_pages; i++)
-        if (w.pages[i].service_memory == service_memory)
-            w.pages[i].service_memory = NULL;
-}
-
-gboolean
-sim_has_ended_pages(void)
-{
-    for (guint i = 0; i < w.n_pages; i++)
-        if (w.pages[i].is_on_disk && w.pages[i].service_memory == NULL)
-            return TRUE;
-    return FALSE;
-}
-
-void
-sim_remove_pages(gboolean is_all)
-{
-    for (guint i = 0; i < w.n_pages; i++)
-        if (is_all || w.pages[i].service_memory == NULL) {
-            w.pages[i].is_on_disk = FALSE;
-            w.pages[i].service_memory = NULL;
-        }
-}
-
-guint
-sim_count_pages(guint client)
-{
-    guint n = 0;
-
-    for (guint i = 0; i < w.n_pages; i++)
-        n += w.pages[i].client == client ? 1 : 0;
-    return n;
-}
-
-/* Whether the client, or a service that starts, may look at the page. */
-static gboolean
-is_in_use(const Page *page)
-{
-    return page->is_on_disk || page->number + 2 >= sim_count_pages(page->client);
-}
-
-static guint64
-describe_pages(void)
-{
-    guint64 hash = 0;
-
-    for (guint i = 0; i < w.n_pages; i++) {
-        const Page *page = &w.pages[i];
-
-        /* In whichever order they were made. */
-        if (is_in_use(page))
-            hash += steps_mix_bytes(
-                steps_mix(page->client * 16 + page->number, (guint64)page->is_on_disk),
-                &page->memory[SIM_CELL], sizeof(LockCell));
-    }
-    return hash;
 }
 
 /* ---- sockets */
@@ -581,8 +438,7 @@ void
 sim_lose_service(void)
 {
     close_all(TRUE);
-    for (guint i = 0; i < w.n_pages; i++)
-        w.pages[i].service_memory = NULL;
+    sim_end_page(NULL);
     for (guint i = 0; i < SIM_CLIENTS; i++) {
         w.queues[i][DIRECTION_TO_SERVICE] = (Queue){.has_ended = FALSE};
         sim_end_sending(i, DIRECTION_TO_CLIENT);
@@ -609,7 +465,7 @@ sim_lose_client(guint client)
 guint64
 sim_describe(void)
 {
-    return steps_mix(steps_mix(describe_pages(), describe_sockets()), describe_bus());
+    return steps_mix(steps_mix(sim_describe_pages(), describe_sockets()), describe_bus());
 }
 
 void
@@ -643,8 +499,7 @@ sim_end(void)
 {
     guint64 count;
 
-    for (guint i = 0; i < w.n_pages; i++)
-        munmap((gpointer)w.pages[i].memory, LOCK_CELL_PAGE_SIZE);
+    sim_forget_pages();
     for (guint i = 0; i < SIM_CLIENTS; i++)
         while (read(bus_fds[i], &count, sizeof count) > 0)
             continue;

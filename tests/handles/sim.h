@@ -44,6 +44,9 @@ void sim_end_page(const LockCell *service_memory);
 gboolean sim_has_ended_pages(void);
 void sim_remove_pages(gboolean is_all);
 guint sim_count_pages(guint client);
+/* A run is over. */
+void sim_forget_pages(void);
+guint64 sim_describe_pages(void);
 
 /* ---- sockets
  *
