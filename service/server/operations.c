@@ -129,6 +129,32 @@ reserve(Server *server, const LockCall *call, const Target *target)
                                                      call->options.why, call->options.command));
 }
 
+/* Closes the cells that may be why a request was refused, since parked locks count as held ones.
+ * Returns FALSE if there were none. */
+static gboolean
+close_cells_for_room(const Client *client, LockResult result)
+{
+    UserAgent *user_agent = &client->server->user_agent;
+    Principal *principal = client->agent->principal;
+    const guint n_cells = user_agent->cells.length;
+
+    if (n_cells == 0 || result < LOCK_RESULT_NO_ROOM ||
+        result == lock_result_limit(LIMIT_NAME_BYTES) ||
+        result == lock_result_limit(LIMIT_WHY_BYTES))
+        return FALSE;
+    if (result == lock_result_limit(LIMIT_REQUESTS_PER_CLIENT))
+        cells_close_of(client->agent);
+    else if (result == lock_result_limit(LIMIT_REQUESTS_PER_APP) ||
+             result == lock_result_limit(LIMIT_TEXT_BYTES_PER_APP))
+        cells_close_seen_by(principal);
+    else if (result == lock_result_limit(LIMIT_REQUESTS_PER_UID) ||
+             result == lock_result_limit(LIMIT_TEXT_BYTES_PER_UID))
+        cells_close_seen_by(principal->of_uid != NULL ? principal->of_uid : principal);
+    else
+        cells_close_all(user_agent);
+    return user_agent->cells.length < n_cells;
+}
+
 static void
 request(Client *client, const Channel *channel, const LockCall *call, const Target *target)
 {
@@ -144,9 +170,7 @@ request(Client *client, const Channel *channel, const LockCall *call, const Targ
                       : user_agent_get_manager(&server->user_agent, &target->owner, target->bucket);
         reply.result =
             lock_manager_request(manager, client->agent, target->name, &call->options, &live);
-        /* Parked locks count as held ones until their cells are closed. */
-        if (reply.result >= LOCK_RESULT_NO_ROOM && server->user_agent.cells.length > 0) {
-            cells_close_all(&server->user_agent);
+        if (close_cells_for_room(client, reply.result)) {
             reserve(server, call, target);
             reply.result =
                 lock_manager_request(manager, client->agent, target->name, &call->options, &live);

@@ -688,6 +688,20 @@ class Limits(CellCase):
                 service.stop()
                 self.wait_free()
 
+    def test_parked_locks_that_are_no_reason_stay(self):
+        """A request that is refused for another reason, or for what another client has, closes no cell."""
+        self.current.stop()
+        self.wait_free()
+        self.start('--limit=requestsPerClient=10')
+        handle, sock = self.make_handle(), self.lock_socket()
+        handle.park('x')
+        self.assertEqual(self.fill(sock, 'requestsPerClient'), 10)
+        for limit, options in (('nameBytes', {'name': 'n' * 60_000}), ('whyBytes', {'name': 'y', 'why': 'w' * 60_000})):
+            with self.assertRaises(LockError) as caught:
+                sock.request(**options)
+            self.assertEqual((caught.exception.short, caught.exception.message), ('LimitsExceeded', limit))
+        self.assertTrue(handle.enter())
+
     def fill(self, sock, limit):
         """Returns how many requests are admitted."""
         for number in range(100):
