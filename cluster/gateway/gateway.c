@@ -27,7 +27,6 @@ struct Gateway {
     GHashTable *entries;   /* path -> Entry; owned */
     GHashTable *ended;     /* set of those that have ended */
     guint ended_source;    /* 0: there are none */
-    GHashTable *handles;   /* guint64 -> Entry */
     GHashTable *unsettled; /* set of entries of which it is not known whether they give permits */
     gboolean is_ready;     /* the lock service has sent all its demands */
     gboolean has_sent_synced;
@@ -112,8 +111,6 @@ on_ended_tick(gpointer data)
 static void
 keep_ended(Gateway *gateway, Entry *entry)
 {
-    if (entry->handle != 0)
-        g_hash_table_remove(gateway->handles, &entry->handle);
     entry->handle = 0;
     if (g_hash_table_size(gateway->ended) >= ENDED_MAX &&
         !g_hash_table_contains(gateway->ended, entry)) {
@@ -288,7 +285,7 @@ is_as_configured(const Gateway *gateway, const ClusterDemand *message)
 static void
 take_demand(Gateway *gateway, const ClusterDemand *message)
 {
-    Entry *entry = g_hash_table_lookup(gateway->handles, &message->handle);
+    Entry *entry;
 
     if (!is_as_configured(gateway, message)) {
         if (!gateway->has_refused)
@@ -298,15 +295,11 @@ take_demand(Gateway *gateway, const ClusterDemand *message)
         service_socket_disconnect(gateway->service);
         return;
     }
-    if (entry == NULL) {
-        entry = get_entry(gateway, message->bucket, message->uid, message->name);
-        if (entry->handle != 0) {
-            g_warning("weblocksd has used two handles for one name");
-            service_socket_disconnect(gateway->service);
-            return;
-        }
-        g_hash_table_insert(gateway->handles, g_memdup2(&message->handle, sizeof message->handle),
-                            entry);
+    entry = get_entry(gateway, message->bucket, message->uid, message->name);
+    if (entry->handle != 0 && entry->handle != message->handle) {
+        g_warning("weblocksd has used two handles for one name");
+        service_socket_disconnect(gateway->service);
+        return;
     }
     entry_set_demand(entry, message);
 }
@@ -352,7 +345,6 @@ on_closed(gpointer data)
 
     gateway->is_ready = FALSE;
     session_service_disconnected(gateway->session);
-    g_hash_table_remove_all(gateway->handles);
     for_each_entry(gateway, entry_service_disconnected);
 }
 
@@ -368,7 +360,6 @@ gateway_new(const GatewayOptions *options, GError **error)
     gateway->options = options;
     gateway->entries =
         g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)entry_close);
-    gateway->handles = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
     gateway->unsettled = g_hash_table_new(NULL, NULL);
     gateway->ended = g_hash_table_new(NULL, NULL);
     gateway->service = service_socket_new(options->socket_path, options->service_uid,
@@ -395,7 +386,6 @@ gateway_free(Gateway *gateway)
     g_clear_handle_id(&gateway->ended_source, g_source_remove);
     g_hash_table_unref(gateway->ended);
     g_hash_table_unref(gateway->unsettled);
-    g_hash_table_unref(gateway->handles);
     g_hash_table_unref(gateway->entries);
     g_clear_pointer(&gateway->service, service_socket_free);
     g_free(gateway);

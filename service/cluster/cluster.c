@@ -309,7 +309,7 @@ on_retry(gpointer data)
 static void
 connect_later(Cluster *self)
 {
-    if (self->retry_id != 0 || g_hash_table_size(self->queues.by_queue) == 0)
+    if (self->retry_id != 0 || g_hash_table_size(self->queues.by_handle) == 0)
         return;
     self->retry_id = g_timeout_add(self->delay_ms, on_retry, self);
     self->delay_ms = MIN(2 * self->delay_ms, DELAY_MAX_MS);
@@ -404,7 +404,7 @@ cluster_write_demands(Cluster *self)
     if (self->server->user_agent.demands->len == 0)
         return;
     take_changed(self, get_output(self));
-    if (g_hash_table_size(self->queues.by_queue) > 0)
+    if (g_hash_table_size(self->queues.by_handle) > 0)
         connect_gateway(self);
 }
 
@@ -505,7 +505,7 @@ cluster_begin(Cluster *self, gint64 deadline_us)
     take_changed(self, NULL);
     /* During a lease, the gateway may have claims that nothing needs any more: it deletes them when
      * this service is connected. */
-    if (g_hash_table_size(self->queues.by_queue) == 0 && deadline_us <= boot_time_get_us())
+    if (g_hash_table_size(self->queues.by_handle) == 0 && deadline_us <= boot_time_get_us())
         return;
     /* Without a stored deadline, it is over immediately. */
     lease_timer_set(&self->lease, MAX(deadline_us, 1));

@@ -32,6 +32,7 @@ clustered_queue_free(gpointer data)
 
     limits_discharge(&clustered->charged->account, CHARGE_DEMAND, 1);
     principal_unref(clustered->charged);
+    clustered->queue->permit->clustered = NULL;
     lock_queue_unref(clustered->queue);
     g_free(clustered);
 }
@@ -40,8 +41,7 @@ void
 clustered_queues_init(ClusteredQueues *self, void (*on_linger)(gpointer data), gpointer data)
 {
     *self = (ClusteredQueues){
-        .by_queue = g_hash_table_new_full(NULL, NULL, NULL, clustered_queue_free),
-        .by_handle = g_hash_table_new(g_int64_hash, g_int64_equal),
+        .by_handle = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, clustered_queue_free),
         .on_linger = on_linger,
         .data = data,
     };
@@ -53,13 +53,12 @@ clustered_queues_fini(ClusteredQueues *self)
 {
     g_clear_handle_id(&self->linger_id, g_source_remove);
     g_hash_table_unref(self->by_handle);
-    g_hash_table_unref(self->by_queue);
 }
 
 ClusteredQueue *
 clustered_queues_get(ClusteredQueues *self, LockQueue *queue)
 {
-    ClusteredQueue *clustered = g_hash_table_lookup(self->by_queue, queue);
+    ClusteredQueue *clustered = queue->permit->clustered;
 
     if (clustered != NULL)
         return clustered;
@@ -68,7 +67,7 @@ clustered_queues_get(ClusteredQueues *self, LockQueue *queue)
     clustered->queue = lock_queue_ref(queue);
     clustered->charged = principal_ref(find_requester(queue));
     limits_charge(&clustered->charged->account, CHARGE_DEMAND, 1);
-    g_hash_table_insert(self->by_queue, queue, clustered);
+    queue->permit->clustered = clustered;
     g_hash_table_insert(self->by_handle, &clustered->handle, clustered);
     return clustered;
 }
@@ -98,7 +97,6 @@ remove_clustered(ClusteredQueues *self, ClusteredQueue *clustered)
 {
     stop_lingering(self, clustered);
     g_hash_table_remove(self->by_handle, &clustered->handle);
-    g_hash_table_remove(self->by_queue, clustered->queue);
 }
 
 /* ---- lingering */

@@ -36,8 +36,7 @@ typedef struct {
 } ClusteredQueue;
 
 typedef struct {
-    GHashTable *by_queue;  /* LockQueue -> ClusteredQueue, owned */
-    GHashTable *by_handle; /* its handle -> ClusteredQueue */
+    GHashTable *by_handle; /* its handle -> ClusteredQueue, owned */
     GQueue lingering;      /* of ClusteredQueue: may have a permit and an empty queue */
     gboolean is_asleep;    /* the machine is about to be suspended: nothing is wanted meanwhile */
     guint64 last_handle;

@@ -41,6 +41,7 @@ struct Permit {
     guint64 last_token;  /* of a grant, or restored; never decreases */
     guint64 token_limit; /* the last token of the permit */
     GQueue steals;       /* of LockRequest, by LockRequest.in_queue: undecided */
+    gpointer clustered;  /* for service/cluster; not used by the core */
 };
 
 /* What the host needs from the cluster, and still uses, of one name. */
