@@ -24,7 +24,6 @@ struct ClusterConnection {
     guint n_sent; /* bytes at the beginning of `out` that have been sent */
     guint readable_id;
     guint writable_id;
-    guint closed_id; /* a failed send is reported in the main loop */
     guint8 *packet;
 };
 
@@ -43,7 +42,6 @@ stop(ClusterConnection *self)
 {
     g_clear_handle_id(&self->readable_id, g_source_remove);
     g_clear_handle_id(&self->writable_id, g_source_remove);
-    g_clear_handle_id(&self->closed_id, g_source_remove);
 }
 
 static void
@@ -58,6 +56,14 @@ fail(ClusterConnection *self, const char *reason)
 
 /* ---- receiving */
 
+/* Why there is an end. */
+static const char *
+get_end_reason(const ClusterConnection *self)
+{
+    return self->out->len > OUTPUT_BYTES_MAX ? "the peer does not receive"
+                                             : "the peer has closed it";
+}
+
 /* Returns FALSE if there is no packet to receive, or never will be. */
 static gboolean
 receive(ClusterConnection *self)
@@ -69,7 +75,7 @@ receive(ClusterConnection *self)
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
         return FALSE;
     if (size <= 0) {
-        fail(self, size == 0 ? "the peer has closed it" : g_strerror(errno));
+        fail(self, size == 0 ? get_end_reason(self) : g_strerror(errno));
         return FALSE;
     }
     if (!self->handler->read_packet(&message, self->packet, (gsize)size)) {
@@ -105,16 +111,6 @@ on_writable(int fd, GIOCondition condition, gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-static gboolean
-on_send_failed(gpointer data)
-{
-    ClusterConnection *self = data;
-
-    self->closed_id = 0;
-    fail(self, "the peer does not receive");
-    return G_SOURCE_REMOVE;
-}
-
 /* Sends one packet. Returns FALSE if it was not accepted. */
 static gboolean
 send_next(ClusterConnection *self)
@@ -132,21 +128,19 @@ send_next(ClusterConnection *self)
 void
 cluster_connection_flush(ClusterConnection *self)
 {
-    if (self->is_closed || self->closed_id != 0)
+    if (self->is_closed)
         return;
-    if (self->out->len > OUTPUT_BYTES_MAX) {
-        self->closed_id = g_idle_add(on_send_failed, self);
-        return;
-    }
+    if (self->out->len > OUTPUT_BYTES_MAX)
+        shutdown(self->fd, SHUT_RDWR); /* the main loop receives the end */
     if (self->writable_id != 0)
         return;
     while (self->n_sent < self->out->len && send_next(self))
         ;
     if (self->n_sent < self->out->len) {
-        if (errno != EAGAIN && errno != ENOBUFS)
-            self->closed_id = g_idle_add(on_send_failed, self);
+        if (errno == EAGAIN || errno == ENOBUFS)
+            cluster_connection_await_writable(self);
         else
-            self->writable_id = g_unix_fd_add(self->fd, G_IO_OUT, on_writable, self);
+            shutdown(self->fd, SHUT_RDWR);
     }
     if (self->n_sent > 0)
         g_byte_array_remove_range(self->out, 0, self->n_sent);
@@ -156,7 +150,7 @@ cluster_connection_flush(ClusterConnection *self)
 void
 cluster_connection_await_writable(ClusterConnection *self)
 {
-    if (!self->is_closed && self->closed_id == 0 && self->writable_id == 0)
+    if (!self->is_closed && self->writable_id == 0)
         self->writable_id = g_unix_fd_add(self->fd, G_IO_OUT, on_writable, self);
 }
 
