@@ -4,7 +4,7 @@
 """Runs a case on a driver, and reports the line with the first difference.
 
 A driver has the methods join, die, request, release, abort, downgrade, break_locks, query, watch, settle,
-await_ and take_event, and raises DBusError or LockError for an error of a call. It takes labels of agents,
+await_ and take_event, and raises DBusError for an error of a call. It takes labels of agents,
 and ids as returned by its requests.
 """
 
@@ -14,7 +14,6 @@ import itertools
 import time
 
 from calls import DBusError
-from packetclient import LockError
 
 # `kind` is granted, released, waiting or downgraded, which has only the id; `detail` the token or the reason;
 # `at` the monotonic time.
@@ -100,7 +99,7 @@ class Run:
         expected = self.step.outcome[1:] if self.step.outcome[:1] == ['error'] else None
         try:
             result = function(self.step.agent, *arguments)
-        except (DBusError, LockError) as error:
+        except DBusError as error:
             self._check(expected and expected[0] == error.short, f'error {error}')
             self._check(all(word in error.message for word in expected[1:]), f'error {error}')
             return None

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Every case of a file on an implementation: on the bus, by packets, by the library.
+"""Every case of a file on an implementation: the service by calls on the bus, and the library, which uses packets.
 
-    test_spec.py cases.txt Bus|Packets|Library[.CASE]...
+    test_spec.py cases.txt Bus|Library[.CASE]...
 
 A case is named as in the file, with `test_` and underscores: Bus.test_no_overtaking.
 """
@@ -65,14 +65,10 @@ class Bus(SpecCase):
     driver = 'drivers', 'BusDriver'
 
 
-class Packets(SpecCase):
-    driver = 'drivers', 'SocketDriver'
-
-
 class Library(SpecCase):
     driver = 'driver_library', 'LibraryDriver'
 
 
 for each in spec_case.load(sys.argv.pop(1)):
-    for implementation in (Bus, Packets, Library):
+    for implementation in (Bus, Library):
         implementation.add_case(each)
