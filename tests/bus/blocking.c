@@ -9,7 +9,6 @@
  * in microseconds. A round is Request and Release, or one Query. */
 
 #include <gio/gio.h>
-#include <string.h>
 #include <systemd/sd-bus.h>
 
 #define NAME   "org.w3.WebLocks"
@@ -17,116 +16,59 @@
 /* Rounds of which the mean is taken. */
 #define SOME 500
 
-typedef struct {
-    const char *binding;
-    void (*connect)(const char *address);
-    void (*pair)(void);
-    void (*query)(void);
-} Binding;
+typedef enum { REQUEST, RELEASE, QUERY } Member;
 
-/* ---- sd_bus_call() */
+static const char *const members[] = {"Request", "Release", "Query"};
+static guint64 id; /* of the last request */
 
 static sd_bus *bus;
-
-static void
-check(int r, const sd_bus_error *error)
-{
-    if (r < 0)
-        g_error("%s", error != NULL && error->message != NULL ? error->message : g_strerror(-r));
-}
-
-static void
-connect_sd_bus(const char *address)
-{
-    check(sd_bus_new(&bus), NULL);
-    check(sd_bus_set_address(bus, address), NULL);
-    check(sd_bus_set_bus_client(bus, TRUE), NULL);
-    check(sd_bus_start(bus), NULL);
-}
-
-static void
-pair_by_sd_bus(void)
-{
-    sd_bus_error error = SD_BUS_ERROR_NULL;
-    sd_bus_message *reply = NULL;
-    guint64 id, token;
-
-    check(sd_bus_call_method(bus, NAME, BUCKET, NAME, "Request", &error, &reply, "sa{sv}", "x", 0),
-          &error);
-    check(sd_bus_message_read(reply, "tt", &id, &token), NULL);
-    sd_bus_message_unref(reply);
-    check(sd_bus_call_method(bus, NAME, BUCKET, NAME, "Release", &error, NULL, "t", id), &error);
-}
-
-static void
-query_by_sd_bus(void)
-{
-    sd_bus_error error = SD_BUS_ERROR_NULL;
-
-    check(sd_bus_call_method(bus, NAME, BUCKET, NAME, "Query", &error, NULL, NULL), &error);
-}
-
-/* ---- g_dbus_connection_call_sync() */
-
 static GDBusConnection *connection;
 
 static void
-connect_gdbus(const char *address)
+call_by_sd_bus(Member member)
+{
+    sd_bus_error error = SD_BUS_ERROR_NULL;
+    sd_bus_message *reply = NULL;
+    int r;
+
+    if (member == REQUEST)
+        r = sd_bus_call_method(bus, NAME, BUCKET, NAME, "Request", &error, &reply, "sa{sv}", "x",
+                               0);
+    else
+        r = sd_bus_call_method(bus, NAME, BUCKET, NAME, members[member], &error, &reply,
+                               member == RELEASE ? "t" : NULL, id);
+    if (r < 0 || (member == REQUEST && sd_bus_message_read(reply, "t", &id) < 0))
+        g_error("%s", error.message != NULL ? error.message : g_strerror(-r));
+    sd_bus_message_unref(reply);
+}
+
+static void
+call_by_gdbus(Member member)
 {
     g_autoptr(GError) error = NULL;
-
-    connection =
-        g_dbus_connection_new_for_address_sync(address,
-                                               G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT |
-                                                   G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION,
-                                               NULL, NULL, &error);
-    g_assert_no_error(error);
-}
-
-static GVariant *
-call_by_gdbus(const char *method, GVariant *arguments)
-{
-    g_autoptr(GError) error = NULL;
-    GVariant *result =
-        g_dbus_connection_call_sync(connection, NAME, BUCKET, NAME, method, arguments, NULL,
-                                    G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
+    GVariant *arguments = member == REQUEST   ? g_variant_new("(sa{sv})", "x", NULL)
+                          : member == RELEASE ? g_variant_new("(t)", id)
+                                              : NULL;
+    g_autoptr(GVariant) result =
+        g_dbus_connection_call_sync(connection, NAME, BUCKET, NAME, members[member], arguments,
+                                    NULL, G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
 
     g_assert_no_error(error);
-    return result;
+    if (member == REQUEST)
+        g_variant_get_child(result, 0, "t", &id);
 }
 
 static void
-pair_by_gdbus(void)
-{
-    g_autoptr(GVariant) result = call_by_gdbus("Request", g_variant_new("(sa{sv})", "x", NULL));
-    guint64 id;
-
-    g_variant_get_child(result, 0, "t", &id);
-    g_variant_unref(call_by_gdbus("Release", g_variant_new("(t)", id)));
-}
-
-static void
-query_by_gdbus(void)
-{
-    g_variant_unref(call_by_gdbus("Query", NULL));
-}
-
-/* ---- both */
-
-static const Binding bindings[] = {
-    {"sd-bus", connect_sd_bus, pair_by_sd_bus, query_by_sd_bus},
-    {"gdbus", connect_gdbus, pair_by_gdbus, query_by_gdbus},
-};
-
-static void
-run(void (*round)(void), guint64 count)
+run(void (*call)(Member member), gboolean is_pair, guint64 count)
 {
     gint64 first = 0, last = 0, all = 0, longest = 0;
 
     for (guint64 i = 0; i < count; i++) {
         gint64 started = g_get_monotonic_time(), took;
 
-        round();
+        call(is_pair ? REQUEST : QUERY);
+        if (is_pair)
+            call(RELEASE);
         took = g_get_monotonic_time() - started;
         first += i < SOME ? took : 0;
         last += i + SOME >= count ? took : 0;
@@ -140,15 +82,20 @@ run(void (*round)(void), guint64 count)
 int
 main(int argc, char **argv)
 {
+    const GDBusConnectionFlags flags = G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT |
+                                       G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION;
+    g_autoptr(GError) error = NULL;
+    gboolean is_sd_bus = argc == 5 && g_str_equal(argv[1], "sd-bus");
+
     if (argc != 5)
         g_error("usage: blocking sd-bus|gdbus pairs|queries ADDRESS COUNT");
-    for (gsize i = 0; i < G_N_ELEMENTS(bindings); i++) {
-        if (!g_str_equal(bindings[i].binding, argv[1]))
-            continue;
-        bindings[i].connect(argv[3]);
-        run(g_str_equal(argv[2], "pairs") ? bindings[i].pair : bindings[i].query,
-            g_ascii_strtoull(argv[4], NULL, 10));
-        return 0;
-    }
-    g_error("No binding %s", argv[1]);
+    if (!is_sd_bus)
+        connection = g_dbus_connection_new_for_address_sync(argv[3], flags, NULL, NULL, &error);
+    else if (sd_bus_new(&bus) < 0 || sd_bus_set_address(bus, argv[3]) < 0 ||
+             sd_bus_set_bus_client(bus, TRUE) < 0 || sd_bus_start(bus) < 0)
+        g_error("No connection");
+    g_assert_no_error(error);
+    run(is_sd_bus ? call_by_sd_bus : call_by_gdbus, g_str_equal(argv[2], "pairs"),
+        g_ascii_strtoull(argv[4], NULL, 10));
+    return 0;
 }

@@ -5,7 +5,7 @@
 
 from calls import ADMIN, LOCKS, PROPERTIES, ROOT, SERVICE, bucket_path, options
 from harness import BusTestCase, DBusError, Gio, GLib, error_name
-from rawbus import method_call
+from rawbus import bus_call, lock_call, method_call
 
 V = GLib.Variant
 BUCKET = 'bad.input'
@@ -53,36 +53,17 @@ REQUESTS = [
     (opt('\x1b[31m', V('s', 'y')), 'InvalidArgs', ''),
     (opt('k' * 100000, V('s', 'y')), 'InvalidArgs', ''),
     (V('(sa{sv})', ('x', {f'k{n}': V('b', True) for n in range(10000)})), 'InvalidArgs', 'k'),
-    # types
+    # types; ../fuzz/fuzz-decoder.c has all
     (opt('mode', V('u', 1)), 'InvalidArgs', 'mode'),
-    (opt('mode', V('ay', b'shared')), 'InvalidArgs', 'mode'),
     (opt('mode', V('v', V('s', 'shared'))), 'InvalidArgs', 'mode'),
-    (opt('mode', V('(s)', ('shared',))), 'InvalidArgs', 'mode'),
-    (opt('mode', V('as', ['shared'])), 'InvalidArgs', 'mode'),
-    (opt('mode', V('o', '/shared')), 'InvalidArgs', 'mode'),
-    (opt('mode', V('g', 's')), 'InvalidArgs', 'mode'),
     (opt('ifAvailable', V('s', 'true')), 'InvalidArgs', 'ifAvailable'),
-    (opt('ifAvailable', V('u', 1)), 'InvalidArgs', 'ifAvailable'),
-    (opt('ifAvailable', V('y', 1)), 'InvalidArgs', 'ifAvailable'),
     (opt('steal', V('i', 1)), 'InvalidArgs', 'steal'),
-    (opt('steal', V('v', V('b', True))), 'InvalidArgs', 'steal'),
     (opt('signal', V('s', '')), 'InvalidArgs', 'signal'),
-    (opt('signal', V('ab', [True])), 'InvalidArgs', 'signal'),
     (opt('timeout', V('i', 5)), 'InvalidArgs', 'timeout'),
-    (opt('timeout', V('t', 5)), 'InvalidArgs', 'timeout'),
-    (opt('timeout', V('d', 5.0)), 'InvalidArgs', 'timeout'),
-    (opt('timeout', V('s', '5')), 'InvalidArgs', 'timeout'),
     (opt('why', V('u', 5)), 'InvalidArgs', 'why'),
-    (opt('why', V('ay', b'x')), 'InvalidArgs', 'why'),
     (opt('for', V('u', 5)), 'InvalidArgs', 'for'),
-    (opt('for', V('as', ['x'])), 'InvalidArgs', 'for'),
     (opt('slots', V('t', 2)), 'InvalidArgs', 'slots'),
-    (opt('slots', V('i', 2)), 'InvalidArgs', 'slots'),
-    (opt('slots', V('s', '2')), 'InvalidArgs', 'slots'),
     (opt('key', V('u', 5)), 'InvalidArgs', 'key'),
-    (opt('key', V('x', 5)), 'InvalidArgs', 'key'),
-    (opt('key', V('s', '5')), 'InvalidArgs', 'key'),
-    (opt('key', V('a{sv}', {})), 'InvalidArgs', 'key'),
     # a valid key before an invalid one and after it
     (pairs(('mode', V('s', 'shared')), ('foo', V('b', True))), 'InvalidArgs', 'foo'),
     (pairs(('foo', V('b', True)), ('mode', V('s', 'shared'))), 'InvalidArgs', 'foo'),
@@ -143,9 +124,6 @@ STEALS = [
 OTHERS = [
     ('Release', None, 'InvalidArgs', ''),
     ('Release', V('(u)', (1,)), 'InvalidArgs', ''),
-    ('Release', V('(s)', ('1',)), 'InvalidArgs', ''),
-    ('Release', V('(x)', (1,)), 'InvalidArgs', ''),
-    ('Release', V('(tt)', (1, 1)), 'InvalidArgs', ''),
     ('Release', V('(v)', (V('t', 1),)), 'InvalidArgs', ''),
     ('Release', V('(t)', (0,)), 'NotHeld', ''),
     ('Release', V('(t)', (12345,)), 'NotHeld', ''),
@@ -153,10 +131,8 @@ OTHERS = [
     ('Release', V('(t)', (2 ** 64 - 1,)), 'NotHeld', ''),
     ('Abort', None, 'InvalidArgs', ''),
     ('Abort', V('(u)', (1,)), 'InvalidArgs', ''),
-    ('Abort', V('(ts)', (1, 'why')), 'InvalidArgs', ''),
     ('Downgrade', None, 'InvalidArgs', ''),
     ('Downgrade', V('(u)', (1,)), 'InvalidArgs', ''),
-    ('Downgrade', V('(ts)', (1, 'shared')), 'InvalidArgs', ''),
     ('Downgrade', V('(t)', (0,)), 'NotHeld', ''),
     ('Downgrade', V('(t)', (2 ** 64 - 1,)), 'NotHeld', ''),
     ('Query', V('(s)', ('x',)), 'InvalidArgs', ''),
@@ -243,12 +219,6 @@ class BadInput(BusTestCase):
     def test_elsewhere(self):
         self.try_all([(*row, '') for row in ELSEWHERE])
 
-    def test_name_of_32_mib_in_the_first_call(self):
-        """Until its client is identified, only as much of it is stored as needed to detect that it
-        is too long."""
-        self.assert_error('LimitsExceeded', self.evil.locks, BUCKET, 'Request',
-                          named('n' * (32 << 20)), mentions='nameBytes')
-
     def test_an_option_twice(self):
         """D-Bus forbids it and no bus checks it; accepting it would hide the bug."""
         for first, second in (('shared', 'exclusive'), ('shared', 'shared'), ('foo', 'shared')):
@@ -261,9 +231,7 @@ class BadInput(BusTestCase):
         raw = self.raw_client()
         for member in ('Request', 'Steal'):
             for body in (named('y'), named('x'), None, opt('foo', V('b', True))):
-                message = method_call('org.w3.WebLocks', PATH, LOCKS, member, body)
-                message.set_flags(Gio.DBusMessageFlags.NO_REPLY_EXPECTED)
-                raw.send(message)
+                raw.send(bus_call(SERVICE, PATH, LOCKS, member, body, reply=False))
         raw.ping()
         self.assertEqual(raw.events, [])
         answers = [message for message in raw.log if message.get_sender() == self.daemon.name]
@@ -274,9 +242,7 @@ class BadInput(BusTestCase):
         held, _ = raw.request('y', BUCKET)
         waiting, _ = raw.request('y', BUCKET)
         for member, id_ in (('Abort', waiting), ('Downgrade', held), ('Release', held)):
-            message = method_call('org.w3.WebLocks', PATH, LOCKS, member, V('(t)', (id_,)))
-            message.set_flags(Gio.DBusMessageFlags.NO_REPLY_EXPECTED)
-            raw.send(message)
+            raw.send(lock_call(member, id_, BUCKET, reply=False))
         raw.ping()
         self.assertEqual(self.snapshot(), self.before)
 
@@ -296,9 +262,7 @@ class BadInput(BusTestCase):
                  (ROOT, PROPERTIES, 'Get', V('(ss)', (ADMIN, 'Version'))),
                  (ROOT, PROPERTIES, 'Get', V('(ss)', (ADMIN, 'Nothing')))]
         for path, interface, member, body in calls:
-            message = method_call('org.w3.WebLocks', path, interface, member, body)
-            message.set_flags(Gio.DBusMessageFlags.NO_REPLY_EXPECTED)
-            raw.send(message)
+            raw.send(bus_call(SERVICE, path, interface, member, body, reply=False))
         raw.ping()
         answers = [message for message in raw.log if message.get_sender() == self.daemon.name]
         self.assertEqual([message.get_reply_serial() for message in answers],
@@ -360,87 +324,3 @@ class BadInput(BusTestCase):
         raw.ping()
         self.assertIsNone(self.daemon.process.poll())
         self.assertEqual(self.snapshot(), self.before)
-
-
-class BadBytes(BusTestCase):
-    """Bodies with invalid marshalling. Both buses detect it and disconnect the sender; if one
-    transmits such a message, the service must detect it."""
-
-    # How the body of a Request is modified, and where: the bytes are searched for.
-    BREAKS = {
-        'a string length beyond the message': (b'\x04\0\0\0name', b'\xff\xff\xff\x7fname'),
-        'a string length a little too long': (b'\x04\0\0\0name', b'\x05\0\0\0name'),
-        'a string length a little too short': (b'\x04\0\0\0name', b'\x03\0\0\0name'),
-        'a string without its NUL': (b'name\0', b'namex'),
-        'a NUL in a string': (b'\x04\0\0\0name', b'\x04\0\0\0na\0e'),
-        'no UTF-8 in the name': (b'name\0', b'na\xff\xfe\0'),
-        'a surrogate in the name': (b'name\0', b'n\xed\xa0\x80\0'),
-        'no UTF-8 in a key': (b'mode\0', b'mo\xc0\x80\0'),
-        'no UTF-8 in a value': (b'shared\0', b'share\x80\0'),
-        'a signature that is none': (b'\x01s\0', b'\x01Z\0'),
-        'a signature that opens only': (b'\x01s\0', b'\x01(\0'),
-        'a signature of two types': (b'\x01s\0', b'\x02ss'),
-        'an empty signature': (b'\x01s\0', b'\0\0\0'),
-    }
-
-    def test_broken_bodies(self):
-        observer = self.client()
-        good = named('name', mode='shared')
-        for what, (old, new) in self.BREAKS.items():
-            with self.subTest(what):
-                raw = self.raw_client()
-                blob, serial = raw.encode(method_call('org.w3.WebLocks', PATH, LOCKS, 'Request',
-                                                      good))
-                # The last occurrence: the header contains such strings too.
-                at = blob.rindex(old)
-                raw.socket.sendall(blob[:at] + new + blob[at + len(old):])
-                self.check_refused(raw, serial)
-                self.assertEqual(observer.query(BUCKET), ([], []))
-
-    def check_refused(self, raw, serial):
-        """The connection is closed, or the error is InvalidArgs; there is never no reply."""
-        try:
-            raw.ping()
-        except ConnectionError:
-            return
-        error = self.assert_error('InvalidArgs', raw.result, serial, timeout=0)
-        self.assertLess(len(error.message), 1000)
-
-    def check_cut(self, observer, path, interface, member, body):
-        """All lengths of the body up to that without its last byte."""
-        blob, _ = self.raw_client().encode(method_call('org.w3.WebLocks', path, interface, member,
-                                                       body))
-        size = int.from_bytes(blob[4:8], 'little')
-        for left in range(size):
-            with self.subTest(member=member, left=left):
-                raw = self.raw_client()
-                serial = raw.next_serial()
-                raw.socket.sendall(blob[:4] + left.to_bytes(4, 'little')
-                                   + serial.to_bytes(4, 'little')
-                                   + blob[12:len(blob) - size + left])
-                self.check_refused(raw, serial)
-                self.assertEqual(observer.query(BUCKET), ([], []))
-
-    def test_bodies_cut_short(self):
-        """The length in the header is less than the signature requires."""
-        observer = self.client()
-        for member, body in (('Request', named('name', mode='shared', timeout=5)),
-                             ('Steal', named('name')), ('Release', V('(t)', (1,))),
-                             ('Abort', V('(t)', (1,))), ('Downgrade', V('(t)', (1,))),
-                             ('Watch', V('(b)', (True,))),
-                             ('Inspect', V('(a{sv})', ({'limit': V('u', 5)},)))):
-            self.check_cut(observer, PATH, LOCKS, member, body)
-        self.check_cut(observer, ROOT, PROPERTIES, 'Get', V('(ss)', (ADMIN, 'Version')))
-
-    def test_a_boolean_of_another_value(self):
-        observer = self.client()
-        for member, body in (('Watch', V('(b)', (True,))),
-                             ('Request', named('name', ifAvailable=True))):
-            for value in (2, 256, 2 ** 32 - 1):
-                with self.subTest(member=member, value=value):
-                    raw = self.raw_client()
-                    blob, serial = raw.encode(method_call('org.w3.WebLocks', PATH, LOCKS, member,
-                                                          body))
-                    raw.socket.sendall(blob[:-4] + value.to_bytes(4, 'little'))
-                    self.check_refused(raw, serial)
-                    self.assertEqual(observer.query(BUCKET), ([], []))

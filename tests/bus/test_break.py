@@ -6,22 +6,17 @@ tests/sandbox/test_observe.py."""
 
 import os
 
-from gi.repository import Gio
-
 from calls import ADMIN, LOCKS, ROOT, bucket_path, other_path
 from harness import BusTestCase, GLib
-from rawbus import method_call
 
 
 class BreakCase(BusTestCase):
     def setUp(self):
         super().setUp()
-        self.bucket = self.unique('bucket')
         self.a, self.b, self.c = self.client(), self.client(), self.client()
 
 
 class Break(BreakCase):
-
     def test_signals_come_before_the_reply(self):
         raw = self.raw_client()
         held, _ = raw.request('x', self.bucket)
@@ -69,15 +64,6 @@ class Break(BreakCase):
             self.assert_error('InvalidArgs', self.a.locks, self.bucket, 'Break',
                               GLib.Variant('(sa{sv})', ('x', options)), mentions=word)
         self.assertEqual(len(self.a.query(self.bucket)[0]), 1)
-
-    def test_without_a_reply(self):
-        held, _ = self.a.request('x', self.bucket)
-        raw = self.raw_client()
-        message = method_call('org.w3.WebLocks', bucket_path(self.bucket), LOCKS, 'Break',
-                              GLib.Variant('(sa{sv})', ('x', {})))
-        message.set_flags(Gio.DBusMessageFlags.NO_REPLY_EXPECTED)
-        raw.send(message)
-        self.a.wait_released(held, 'stolen')
 
     def test_holder_with_a_socket(self):
         holder = self.socket_client()

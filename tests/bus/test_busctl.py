@@ -14,8 +14,6 @@ from buses import environment, read_text
 from harness import PATIENCE, BusTestCase
 
 PAGE = os.path.join(os.path.dirname(__file__), '..', '..', 'docs', 'guides', 'by-hand.md')
-BUCKET = '/org/w3/WebLocks/bucket/default'
-CALL = f'busctl --user call org.w3.WebLocks {BUCKET} org.w3.WebLocks'
 
 
 def members():
@@ -27,20 +25,6 @@ def members():
 
 
 class ByHand(BusTestCase):
-    def run_line(self, line, address=False):
-        """Runs a command line on this test's bus, by the environment or in place of --user."""
-        words = shlex.split(line)
-        if address:
-            words = [f'--address={self.bus.address}' if word == '--user' else word
-                     for word in words]
-        return subprocess.run(words, env=self.bus.environment(), capture_output=True, text=True,
-                              timeout=PATIENCE, check=False)
-
-    def output_of(self, line, **kw):
-        done = self.run_line(line, **kw)
-        self.assertEqual((done.returncode, done.stderr), (0, ''))
-        return done.stdout.rstrip('\n')
-
     def test_page(self):
         """Every command of the page works as printed, in its order; `…` is anything."""
         blocks = re.findall(r'^```console\n(.*?)^```$', read_text(PAGE), re.MULTILINE | re.DOTALL)
@@ -52,20 +36,9 @@ class ByHand(BusTestCase):
         client.request('document', bucket='org.example.Editor')
         for line, output in commands:
             with self.subTest(line):
-                done = self.run_line(line)
+                done = subprocess.run(shlex.split(line), env=self.bus.environment(), capture_output=True, text=True,
+                                      timeout=PATIENCE, check=False)
                 pattern = '.*'.join(re.escape(part) for part in output.split('…'))
                 self.assertRegex(done.stdout + done.stderr, f'^{pattern}$')
         shown = {word for line, _ in commands for word in shlex.split(line)}
         self.assertEqual(members() - shown, set())
-
-    def test_address(self):
-        """As `./dev demo` shows it."""
-        self.assertEqual(self.output_of(f'{CALL} Query', address=True), 'a(sss)a(sss) 0 0')
-
-    def test_errors_are_readable(self):
-        done = self.run_line(f"{CALL} Request 'sa{{sv}}' printer 1 mode s both")
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn('mode', done.stderr)
-        done = self.run_line(f'{CALL} Release t 1')
-        self.assertNotEqual(done.returncode, 0)
-        self.assertNotEqual(done.stderr.strip(), '')

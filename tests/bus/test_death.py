@@ -13,7 +13,6 @@ from rawbus import RawClient, lock_call
 class Killed(BusTestCase):
     def setUp(self):
         super().setUp()
-        self.bucket = self.unique('bucket')
         self.a, self.b = self.client(), self.client()
         self.process = self.process_client()
 
@@ -89,7 +88,6 @@ class LastCalls(BusTestCase):
 
     def setUp(self):
         super().setUp()
-        self.bucket = self.unique('bucket')
         self.watcher = self.client()
         self.watcher.watch(bucket=self.bucket)
 
@@ -169,16 +167,13 @@ class FireAndForget(BusTestCase):
         client = self.client()
         client.watch(bucket=bucket)
         names = []
-        self.daemon.pause()
-        try:
+        with self.daemon.paused():
             for _ in range(50):
                 raw = RawClient(self.bus.address)
                 names.append(raw.name)
                 raw.send_all([lock_call('Request', 'x', bucket), lock_call('Request', 'x', bucket),
                               lock_call('Request', 'x', bucket, steal=True)])
                 raw.close()
-        finally:
-            self.daemon.resume()
         self.wait_gone(*names)
         wait_for(lambda: client.query(bucket) == ([], []), what='empty bucket')
         self.assertNotEqual(client.request('x', bucket)[1], 0)

@@ -138,16 +138,6 @@ class Shutdown(OwnServices):
         holder.wait_released(held, 'lost')
         self.assertEqual(service.wait_exit(), 0)
 
-    def test_a_stopped_client_does_not_delay_it(self):
-        service = self.start()
-        process = self.process_client()
-        process.request('x')
-        process.stop()
-        service.signal(signal.SIGTERM)
-        self.assertEqual(service.wait_exit(), 0)
-        process.signal(signal.SIGCONT)
-        process.wait_for(lambda: process.signals('Released', reason='lost'), what='Released')
-
 
 class Replace(OwnServices):
     def test_a_replaceable_service_is_replaced(self):
@@ -318,21 +308,6 @@ class IdleExit(OwnServices):
         self.exits_by_itself(service)
         self.assertGreater(time.monotonic() - started, 0.5)
 
-    def test_the_name_is_released_first(self):
-        start = self.monitor.position()
-        service = self.start('--idle-exit=0.1', ready=False)
-        self.exits_by_itself(service)
-        seen = self.monitor.messages(start, self.monitor.position())
-        service.name, = {message.get_sender() for message in seen
-                         if message.get_member() == 'RequestName'}
-        self.wait_gone(service.name)
-        gone = [unpack(message)[0] for message in
-                self.monitor.messages(start, self.monitor.position())
-                if message.get_member() == 'NameOwnerChanged'
-                and message.get_destination() is None and unpack(message)[2] == '']
-        self.assertEqual([name for name in gone if name in (NAME, service.name)],
-                         [NAME, service.name])
-
     def test_zero_is_never(self):
         service = self.start('--idle-exit=0')
         client = self.client()
@@ -374,37 +349,6 @@ class IdleExit(OwnServices):
     def test_not_while_watched(self):
         self.check_stays_while(lambda client: client.watch(),
                                lambda client, _: client.watch(False))
-
-    def test_calls_postpone_it(self):
-        for _ in range(10):
-            service, in_time = self.call_now_and_then()
-            self.exits_by_itself(service)
-            if in_time:
-                return
-        self.skipTest('each time this machine was too slow with a call')
-
-    def call_now_and_then(self):
-        """Returns the service, and whether there were enough calls to keep it running."""
-        def call():
-            nonlocal last
-            last = time.monotonic()
-            self.control.query()
-
-        last = 0
-        service, _ = self.start_and_use(1, call)
-        for _ in range(6):
-            code = self.seen_exit(service, 0.4)
-            if time.monotonic() - last > 0.9:
-                return service, False
-            self.assertIsNone(code)
-            try:
-                begun = last
-                call()
-            except DBusError:
-                if time.monotonic() - begun > 0.9:
-                    return service, False
-                raise
-        return service, True
 
 
 class IdleExitRace(unittest.TestCase):

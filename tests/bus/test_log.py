@@ -62,13 +62,10 @@ class Flood(BusTestCase):
         self.assertLessEqual(len(lines) - 1, LINES_MAX, lines[:20])
         self.assertIsNone(self.daemon.process.poll())
 
-    def descriptors(self):
-        return self.daemon.count_descriptors()
-
     def flood(self, client, count):
         """Sends so many invalid calls, and reads the same number of replies."""
         client.query()  # identifying this client takes descriptors
-        before = self.descriptors()
+        before = self.daemon.count_descriptors()
         templates = [client.encode(message)[0] for message in bad_calls()]
         for begin in range(0, count, BATCH):
             client.socket.sendall(b''.join(
@@ -82,14 +79,14 @@ class Flood(BusTestCase):
                     if blob[1] == 1:
                         client.take_bytes(blob)  # a Ping, which needs a reply
         client.ping()
-        self.assertEqual(self.descriptors(), before)
+        self.assertEqual(self.daemon.count_descriptors(), before)
         diagnostic(f'{count} bad calls: {before} descriptors before and after, '
                    f'{self.daemon.stderr().count(chr(10)) - self.lines} lines in the log')
 
     def flood_socket(self, count):
         """The same on a lock socket, for the calls that it supports."""
         sock = self.lock_socket()
-        before = self.descriptors()
+        before = self.daemon.count_descriptors()
         serials = iter(range(1, count + 1))
         while batch := [serial for serial, _ in zip(serials, range(BATCH))]:
             sock.send_all(packets.with_key(packets.RELEASE, serial, 999) if serial % 3 else
@@ -97,7 +94,7 @@ class Flood(BusTestCase):
             for serial in batch:
                 self.assert_error('NotHeld' if serial % 3 else 'NotSupported', sock.answer, serial)
             sock.log.clear()
-        self.assertEqual(self.descriptors(), before)
+        self.assertEqual(self.daemon.count_descriptors(), before)
 
     def test_bad_calls(self):
         """Most of them on a lock socket."""

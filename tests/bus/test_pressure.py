@@ -65,13 +65,10 @@ class Descriptors(BusTestCase):
         sender = self.raw_client(descriptors=True)
         with open(os.devnull, 'rb') as file:
             # Stopped, so that all of them are queued before it has identified their senders.
-            self.daemon.pause()
-            try:
+            with self.daemon.paused():
                 serials = [sender.send_with_descriptors(lock_call('Request', f'{number}'),
                                                         [file.fileno()] * self.PER_MESSAGE)
                            for number in range(self.CALLS)]
-            finally:
-                self.daemon.resume()
         for serial in serials:
             self.assertNotEqual(sender.result(serial)[1], 0)
         self.assertIsNone(self.daemon.process.poll(), self.daemon.stderr())
@@ -166,8 +163,7 @@ class ABusThatDoesNotRead(OwnBus):
         n_signals = sum(self.wait_all(watcher) for watcher in watchers)
         diagnostic(f'{n_signals} signals instead of {self.WATCHERS * UNCONFIRMED_MAX} in '
                    f'{time.monotonic() - started:.1f} s')
-        for serial in serials:
-            self.control.result(serial)
+        self.control.results(serials)
         waiter.wait_for(lambda: len(waiter.events) >= len(waiting), what='own grants')
         self.assertEqual(sorted(event.id for event in waiter.events), waiting)
         self.assertEqual(innocent.query('other'), ([('held', 'exclusive', innocent.name)], []))
@@ -322,10 +318,16 @@ class IdleExitAfterAnEnd(OwnBus):
         user.release(held)
         self.check_left(service, ended)
 
-    def test_death_of_a_holder(self):
-        service, user, _ = self.check(lambda user: None)
+    def test_a_call(self):
+        """It postpones the exit, too, if the service is still there."""
+        service, user, held = self.check(lambda user: None)
+        user.release(held)
+        time.sleep(0.5)
         ended = time.monotonic()
-        user.close()
+        try:
+            user.query()
+        except DBusError:
+            self.skipTest('this machine was too slow with a call')
         self.check_left(service, ended)
 
     def test_death_of_a_watcher(self):

@@ -66,14 +66,6 @@ class Lists(SessionCase):
         for client in (self.a, self.b):
             self.assertEqual(self.listed(client), ([], []))
 
-    def test_by_lock_socket(self):
-        member = self.socket_client()
-        id_, _ = member.request('x', self.name)
-        self.assertEqual(self.listed(member), ([self.name], [self.name]))
-        self.assertEqual(self.listed(self.a), ([], [self.public]))
-        member.release(id_)
-        self.assertEqual(self.listed(member), ([], []))
-
     def test_own_requests(self):
         self.a.request('x', self.name, key=3)
         self.assertEqual([(row[0], row[2]) for row in self.a.resync()], [(self.name, 3)])
@@ -215,17 +207,6 @@ class Watches(SessionCase):
             ('Granted', bucket_path(self.name)), *self.both(self.name),
             ('Released', bucket_path(self.name)), *self.both(self.public)])
 
-    def test_of_all_by_a_member_with_a_socket(self):
-        member = self.socket_client()
-        member.watch_all()
-        id_, _ = member.request('y', self.name)
-        member.events.clear()
-        self.play(self.a)
-        self.assertEqual(self.seen(member)[-2:], self.both(self.name))
-        member.release(id_)
-        self.play(self.a)
-        self.assertEqual(self.seen(member)[-2:], self.both(self.public))
-
     def test_by_each_name(self):
         """Each is an object with its own watches. One made before the session is there works, and
         one outlives it."""
@@ -266,25 +247,3 @@ class Watches(SessionCase):
         self.play(self.a)
         self.assertEqual(self.seen(self.b), [('Granted', bucket_path(self.name)),
                                              *self.both(self.name)])
-
-    def test_missed(self):
-        slow, writer = self.raw_client(), self.raw_client()
-        slow.watch(bucket=self.public)
-        slow.answers_pings = False
-        for _ in range(1500):
-            self.play(writer)
-        slow.ping()
-        slow.wait_for(lambda: slow.answer_pings() or slow.signals('Missed'), what='Missed')
-        self.assertEqual({event.path for event in slow.events}, {bucket_path(self.public)})
-
-    def test_a_watch_shows_nothing(self):
-        """Neither in lists, nor in tokens."""
-        self.b.watch(bucket=self.public)
-        self.assertEqual(self.listed(self.a), ([], []))
-        tokens = []
-        for _ in range(3):
-            id_, token = self.a.request('x', self.name)
-            tokens.append(token)
-            self.a.release(id_, self.name)
-        for first, second in zip(tokens, tokens[1:]):
-            self.assertGreater(second - first, 1)

@@ -11,7 +11,7 @@ import time
 
 from buses import can_be_others, status_kib
 from calls import ADMIN, LOCKS, ROOT, SERVICE, bucket_path
-from harness import BusTestCase, DBusError, GLib, diagnostic, full_size, service_with, wait_for
+from harness import BusTestCase, DBusError, GLib, diagnostic, full_size, wait_for
 from rawbus import bus_call, lock_call, method_call
 
 # Users with an account: dbus-daemon accepts no others.
@@ -33,14 +33,12 @@ def outcomes(client, serials):
     return served, errors
 
 
-class FloodCase(BusTestCase):
-    """The limits of one uid are those of the total, except for the shares of others."""
+class Flood(BusTestCase):
+    """The limits of one uid are those of the total, except for the shares of others: a quarter of each."""
 
     N_CLIENTS = 256
     REQUESTS, CLIENTS, WATCHES = 2048, 320, 1024
     service = False
-    program = None
-    env = None
 
     @classmethod
     def setUpClass(cls):
@@ -49,7 +47,7 @@ class FloodCase(BusTestCase):
         for name, value in (('requests', cls.REQUESTS), ('clients', cls.CLIENTS),
                             ('watches', cls.WATCHES)):
             limits += ['--limit', f'{name}PerUid={value}', '--limit', f'{name}Total={value}']
-        cls.daemon = cls.start_service(*limits, program=cls.program, env=cls.env)
+        cls.daemon = cls.start_service(*limits)
 
     def setUp(self):
         if not can_be_others():
@@ -90,10 +88,6 @@ class FloodCase(BusTestCase):
             client.close()
         self.wait_gone(*{client.name for client in clients})
 
-
-class Flood(FloodCase):
-    """A quarter of each limit is left to another uid."""
-
     def check_refusals(self, errors, limit, value):
         self.assertEqual(set(errors),
                          {f'LimitsExceeded: the limit {limit} ({value}) is reached'})
@@ -129,72 +123,6 @@ class Flood(FloodCase):
         served, errors = self.take(others[:1], self.requests(100))
         self.assertEqual((served, errors), (100, []))
         self.close_all(others)
-
-    def test_during_refused_calls(self):
-        """A client that is refused repeatedly doesn't prevent others from being served."""
-        flood, _ = self.connect(FLOOD_UID, 16)
-        other = self.raw_client(uid=OTHER_UID)
-        waits = []
-        for _ in range(3):
-            serials = [(client, client.send_all(self.requests(100))) for client in flood]
-            begun = time.monotonic()
-            id_, token = other.request('mine')
-            waits.append(time.monotonic() - begun)
-            self.assertNotEqual(token, 0)
-            other.release(id_)
-            for client, sent in serials:
-                outcomes(client, sent)
-        diagnostic(f'behind {len(flood) * 100} calls of the other uid: '
-                   f'{min(waits) * 1000:.1f} to {max(waits) * 1000:.1f} ms')
-        self.close_all(flood)
-
-
-class ShareIgnored(FloodCase):
-    """A service without the shares fails the tests above."""
-
-    REQUESTS = 1024
-    program = service_with('share-ignored')
-
-    def test_nothing_is_left(self):
-        flood, _ = self.connect(FLOOD_UID, 64)
-        served, _ = self.take(flood, self.requests(self.REQUESTS // 64))
-        self.assertEqual(served, self.REQUESTS)
-        others, _ = self.connect(OTHER_UID, 1)
-        served, errors = self.take(others, self.requests(1))
-        self.assertEqual((served, len(errors)), (0, 1))
-        self.close_all(flood + others)
-
-
-class ChargeNotReleased(BusTestCase):
-    """Detected by clients that are refused, and by the service that recomputes its accounts."""
-
-    service = False
-
-    def test_it_ends(self):
-        service = self.start_service(program=service_with('charge-not-released'))
-        client = self.raw_client()
-        client.request('x')
-        try:
-            for _ in range(1000):
-                id_, _ = client.request('x')
-                client.abort(id_)
-        except DBusError as error:
-            self.assertIn(error.short, ('NoReply', 'ServiceUnknown'))
-        self.assertNotEqual(service.wait_exit(), 0)
-        self.assertIn('A sum is wrong: requests', service.stderr())
-
-    def test_accounts_are_right(self):
-        service = self.start_service(program=service_with('accounts-checked'))
-        client = self.raw_client()
-        client.watch()
-        client.answers_pings = True
-        client.request('x')
-        for _ in range(300):
-            id_, _ = client.request('x')
-            client.abort(id_)
-        client.close()
-        self.wait_gone(client.name)
-        self.assertEqual(service.stop(), 0, service.stderr())
 
 
 class Costs(BusTestCase):
@@ -251,9 +179,6 @@ class Costs(BusTestCase):
         message = method_call(SERVICE, bucket_path('default'), LOCKS, 'Request', body)
         self.check_memory(message, "'mode'", len(self.raw.encode(message)[0]))
 
-    def count_descriptors(self):
-        return self.daemon.count_descriptors()
-
     def test_descriptors_of_many_bad_calls(self):
         """They are closed with the call, also if it is deferred because its client doesn't read as
         fast as it makes calls."""
@@ -262,7 +187,7 @@ class Costs(BusTestCase):
                bus_call(SERVICE, bucket_path('default'), LOCKS, 'Nothing'),
                bus_call(SERVICE, '/nowhere', LOCKS, 'Query'),
                lock_call('Request', 'x', reply=False)]
-        before = self.count_descriptors()
+        before = self.daemon.count_descriptors()
         most = before
         with open(os.devnull, 'rb') as file:
             for turn in range(self.TURNS):
@@ -271,12 +196,12 @@ class Costs(BusTestCase):
                 if turn >= 500:
                     self.raw.pump()
                 if turn % 100 == 99:
-                    most = max(most, self.count_descriptors())
+                    most = max(most, self.daemon.count_descriptors())
                     # Not so many that the bus disconnects it.
                     if turn >= 500:
                         self.raw.ping()
                         self.raw.forget()
-        wait_for(lambda: not self.raw.pump() and self.count_descriptors() == before,
+        wait_for(lambda: not self.raw.pump() and self.daemon.count_descriptors() == before,
                  what='end of the calls')
         self.raw.ping()
         diagnostic(f'{self.TURNS * len(bad)} calls with {self.TURNS * len(bad) * 2} descriptors: '

@@ -11,7 +11,6 @@ from rawbus import lock_call, method_call, unpack
 class SignalCase(BusTestCase):
     def setUp(self):
         super().setUp()
-        self.bucket = self.unique('bucket')
         self.a, self.b, self.c = self.client(), self.client(), self.client()
 
     def sent(self, start):
@@ -71,13 +70,10 @@ class Owners(SignalCase):
                 for _ in range(29)]
         calls = [lock_call('Request', 'x', self.bucket, timeout=1), *slow,
                  lock_call('Release', held, self.bucket)]
-        self.daemon.pause()
-        try:
+        with self.daemon.paused():
             request, *_, release = raw.send_all(calls)
             # The bus has transmitted them when it replies to this.
             raw._driver('GetId')
-        finally:
-            self.daemon.resume()
         waiting, _ = raw.result(request)
         raw.result(release)
         self.assertEqual([(event.signal, event.id) for event in raw.events],
@@ -199,18 +195,9 @@ class SlowWatchers(SignalCase):
         for number in range(1, count // 2 + 1):
             messages += [lock_call('Request', 'busy', self.bucket),
                          lock_call('Release', number, self.bucket)]
-        for serial in writer.send_all(messages):
-            writer.result(serial)
-
-    def answer_pings(self):
-        """Replies to the Pings that have arrived, as any binding does automatically."""
-        for message in self.slow.log:
-            if message.get_member() == 'Ping' and message.get_serial() not in self.answered:
-                self.answered.add(message.get_serial())
-                self.slow.send(Gio.DBusMessage.new_method_reply(message.to_gio()))
+        writer.call_all(messages)
 
     def test_missed(self):
-        self.answered = set()
         self.make_events(self.EVENTS)
         # It may be sent `Missed` as soon as it has read the others, and not before.
         self.slow.ping_the_bus()
@@ -219,7 +206,7 @@ class SlowWatchers(SignalCase):
         self.assertGreater(got, 0)
 
         def get_missed():
-            self.answer_pings()
+            self.slow.answer_pings()
             return self.slow.signals('Missed')
         self.slow.wait_for(get_missed, what='Missed')
         missed, = self.slow.signals('Missed')
@@ -228,7 +215,7 @@ class SlowWatchers(SignalCase):
 
         # From now on it receives everything again.
         self.a.request('x', self.bucket)
-        self.slow.wait_for(lambda: (self.answer_pings(),
+        self.slow.wait_for(lambda: (self.slow.answer_pings(),
                                     [event for event in self.slow.signals('Granted')
                                      if event.args[1] == 'x'])[1], what='Granted of x')
         self.assertEqual(len(self.slow.events), got + 2)

@@ -4,14 +4,16 @@
 """How lock sockets end: closed by the client, which ends nothing else; with its unique name; and
 with the service, whose successor has everything that was acknowledged."""
 
+import contextlib
+import functools
 import signal
 import socket
 
 import buses
 from calls import DBusError
-from harness import FACTOR, Bus, RawClient, Service, diagnostic, full_size, start_and_use
+from harness import FACTOR, diagnostic, full_size, start_and_use
 from rawbus import lock_call
-from sockets import open_socket, packets
+from sockets import LockSocket, packets
 from statecase import StateCase
 from test_socket import SocketCase
 
@@ -43,53 +45,39 @@ class ByTheClient(SocketCase):
         self.other.release(self.other.resync()[0][1], self.bucket)
         self.assert_nothing_live().close()
 
-    def test_close(self):
+    def test_closed_in_any_way(self):
         before = self.descriptors_at_rest()
-        sock, *rest = self.prepare()
-        sock.close()
-        self.wait_descriptors(before)
-        self.check_lives_on(*rest)
 
-    def test_shutdown_of_either_direction(self):
-        for how in (socket.SHUT_WR, socket.SHUT_RDWR):
-            with self.subTest(how):
-                sock, *rest = self.prepare()
-                sock.socket.shutdown(how)
-                sock.wait_for(lambda s=sock: s.eof, what='end')
-                self.check_lives_on(*rest)
+        def shut_reading(sock):
+            sock.socket.shutdown(socket.SHUT_RD)
+            sock.socket.send(SYNC)  # sending on it fails in the service, which closes it too
 
-    def test_shutdown_of_reading(self):
-        """Sending on it fails in the service, which closes it too."""
-        sock, *rest = self.prepare()
-        sock.socket.shutdown(socket.SHUT_RD)
-        sock.socket.send(SYNC)
-        self.check_lives_on(*rest)
-
-    def test_with_unread_answers(self):
-        """The service gets EPIPE while it writes."""
-        for paused in (False, True):
-            with self.subTest(paused=paused):
-                sock, *rest = self.prepare()
-                sock.send(SYNC * 20)
-                if paused:
-                    self.daemon.pause()
+        def close_unread(sock, paused=False):
+            """The service gets EPIPE while it writes."""
+            sock.send(SYNC * 20)
+            with self.daemon.paused() if paused else contextlib.nullcontext():
                 sock.send(SYNC * 4000)
                 sock.close()
-                self.daemon.resume()
+
+        for end in (LockSocket.close, lambda sock: sock.socket.shutdown(socket.SHUT_WR),
+                    lambda sock: sock.socket.shutdown(socket.SHUT_RDWR), shut_reading, close_unread,
+                    functools.partial(close_unread, paused=True)):
+            with self.subTest(end):
+                sock, *rest = self.prepare()
+                end(sock)
                 self.check_lives_on(*rest)
+                sock.close()
+                self.wait_descriptors(before)
 
     def test_a_grant_in_transit(self):
         """The signal is sent on the bus, or was sent on the socket before it was closed."""
         by_bus = 0
         for _ in range(full_size(10, 50)):
             sock, held, waiting, blocker = self.prepare()
-            self.daemon.pause()
-            try:
+            with self.daemon.paused():
                 self.other.send(lock_call('Release', blocker, self.bucket))
                 self.other.ping_the_bus()
                 sock.close()
-            finally:
-                self.daemon.resume()
             self.raw.query(self.bucket)
             by_bus += len(self.raw.events)
             again = self.lock_socket(self.raw)
@@ -99,18 +87,6 @@ class ByTheClient(SocketCase):
             again.close()
             self.raw.events.clear()
         diagnostic(f'{by_bus} came by the bus')
-
-    def test_the_last_packets_of_a_closed_socket(self):
-        for paused in (False, True):
-            sock = self.lock_socket(self.raw)
-            if paused:
-                self.daemon.pause()
-            sock.send(sock.encode_request('x', self.bucket, key=5)[0])
-            sock.close()
-            self.daemon.resume()
-            again = self.lock_socket(self.raw)
-            self.assertEqual([entry.key for entry in again.live], [5])
-            again.end()
 
     def test_it_ends_with_the_name(self):
         sock, *_ = self.prepare()
@@ -236,21 +212,6 @@ class ByTheService(StateCase):
             self.assertEqual([tuple(event) for event in sock.events],
                              [(key, 'lost') for key in held])
 
-    def test_without_state_all_clients_are_notified(self):
-        self.assertEqual(self.current.stop(), 0)
-        service = self.start('--no-state', state=False)
-        socks = [self.lock_socket() for _ in range(3)]
-        for sock in socks:
-            sock.request_all((f'{number}' for number in range(20)), 'b')
-        service.signal(signal.SIGTERM)
-        for sock in socks:
-            self.assertEqual(sock.read_to_end(), 'shutdown')
-            self.assertEqual(sorted(tuple(event) for event in sock.events),
-                             [(key, 'lost') for key in range(1, 21)])
-        self.assertEqual(service.wait_exit(), 0, service.stderr())
-        self.start('--no-state', state=False)
-        self.assertEqual(self.lock_socket(self.raw).live, [])
-
     def test_calls_on_the_bus_deferred_for_the_socket(self):
         """They are answered, by the old instance or the new one."""
         for _ in range(5):
@@ -309,21 +270,3 @@ class IdleAndBus(StateCase):
         sock.release(key)
         self.assertEqual(sock.read_to_end(), 'shutdown')
         self.assertEqual(service.wait_exit(), 0, service.stderr())
-
-    def test_the_bus_ends(self):
-        """Then the service exits, which closes the sockets."""
-        bus = Bus().start()
-        self.addCleanup(bus.stop)
-        service = Service(bus)
-        self.addCleanup(service.end)
-        control, client = RawClient(bus.address), RawClient(bus.address, descriptors=True)
-        for each in (control, client):
-            self.addCleanup(each.close)
-        service.wait_ready(control)
-        sock = open_socket(client)
-        self.addCleanup(sock.close)
-        sock.request('x')
-        bus.kill()
-        self.assertIn(sock.read_to_end(), (None, 'shutdown'))
-        self.assertEqual(sock.events, [])
-        self.assertEqual(service.wait_exit(), 1)

@@ -8,6 +8,7 @@ Only the service orders a socket and the bus. So the cases are races, repeated m
 the service stopped, so that both have data when it continues, and with clients that are killed
 before they read."""
 
+import contextlib
 import fcntl
 import mmap
 import os
@@ -20,7 +21,7 @@ import buses
 from calls import ROOT, SERVICE
 from harness import PATIENCE, BusTestCase, RawClient, diagnostic, full_size, wait_for
 from rawbus import DRIVER, DRIVER_PATH, lock_call, method_call, unpack
-from sockets import LockSocket, flood, open_socket, open_socket_call, packets
+from sockets import flood, open_socket, packets
 from test_socket import SocketCase
 
 # The client's last packets.
@@ -90,58 +91,30 @@ class Speaker:
 
 
 class Slot:
-    """One of the races that run in parallel: a bucket, and a client that loses its locks by steals."""
+    """One of the races that run in parallel: its holder loses all its locks by steals of the speaker, and is
+    notified of each."""
 
     def __init__(self, case, number):
         self.bucket = f'{case.id()}.{number}'
         self.holder = case.raw_client()
 
-    def reasons_of(self, reason):
-        """Returns the names of these events, in order."""
+    def take_all(self):
+        self.holder.call_all([lock_call('Request', name, self.bucket) for name in NAMES])
+
+    def stolen(self):
+        """The names, in order."""
         self.holder.ping()
-        return [event.args[1] for event in self.holder.signals('Released', reason=reason)]
+        return [event.args[1] for event in self.holder.signals('Released', reason='stolen')]
 
     def left_of(self, speaker):
         return [entry for entries in self.holder.query(self.bucket) for entry in entries
                 if entry[2] == speaker.name]
 
     def clean(self):
-        self.holder.answer_pings()
+        for line in self.holder.resync():
+            self.holder.release(line[1], self.bucket)
         self.holder.events.clear()
         self.holder.forget()
-
-
-class Steals(Slot):
-    """The speaker steals from the holder, which is notified of each."""
-
-    def prepare(self, sock):
-        for serial in self.holder.send_all([lock_call('Request', name, self.bucket)
-                                            for name in NAMES]):
-            self.holder.result(serial)
-
-    def words(self, sock):
-        return [sock.encode_request(name, self.bucket, steal=True)[0] for name in NAMES]
-
-    def done(self):
-        return self.reasons_of('stolen')
-
-
-class Releases(Slot):
-    """The speaker releases its locks, without requesting an answer. If that is processed too late,
-    the watching holder receives `terminated` instead of `released`."""
-
-    def __init__(self, case, number):
-        super().__init__(case, number)
-        self.holder.watch(bucket=self.bucket)
-
-    def prepare(self, sock):
-        self.keys = [key for key, _ in sock.request_all(NAMES, self.bucket)]
-
-    def words(self, sock):
-        return [packets.with_key(packets.RELEASE, 0, key, packets.NO_ANSWER) for key in self.keys]
-
-    def done(self):
-        return self.reasons_of('released')
 
 
 class LastPackets(BusTestCase):
@@ -158,102 +131,68 @@ class LastPackets(BusTestCase):
             client.socket.close()
             client.socket = socket.socket(fileno=late)
             client.socket.settimeout(PATIENCE)
-        slot.prepare(sock)
+        slot.take_all()
         if noise:
             sock.send(noise)
-        return Speaker(client, sock, slot.words(sock), dies_by_itself)
+        words = [sock.encode_request(name, slot.bucket, steal=True)[0] for name in NAMES]
+        return Speaker(client, sock, words, dies_by_itself)
 
-    def run_round(self, slots, paused, kill_at, noise):
-        speakers = [self.speaker(slot, kill_at is None, noise, number % 2 == 0)
-                    for number, slot in enumerate(slots)]
-        if paused:
-            self.daemon.pause()
-        try:
+    def run_round(self, slots, paused, noise, killed):
+        speakers = [self.speaker(slot, not killed, noise, number % 2 == 0) for number, slot in enumerate(slots)]
+        with self.daemon.paused() if paused else contextlib.nullcontext():
             for speaker in speakers:
                 speaker.go()
             for number, speaker in enumerate(speakers):
-                if kill_at is not None:
-                    speaker.kill_at(kill_at(speaker, number))
+                if killed:
+                    speaker.kill_at(WORDS * number // self.SLOTS)
                 speaker.wait_dead()
             # The service, when it continues, receives all of them together.
-            self.wait_gone_from_bus(speakers)
-        finally:
-            self.daemon.resume()
+            names = {speaker.name for speaker in speakers}
+            wait_for(lambda: not names & set(self.control._driver('ListNames')[0]), what='ends of clients',
+                     every=0.001)
         # The service has received the disconnects before this.
         self.control.ping()
         return speakers
 
-    def wait_gone_from_bus(self, speakers):
-        names = {speaker.name for speaker in speakers}
-        wait_for(lambda: not names & set(self.control.call(
-            DRIVER_PATH, DRIVER, 'ListNames', destination=DRIVER)[0]),
-            what='ends of clients', every=0.001)
-
-    def race(self, kind, rounds, paused=False, noise=b'', kill_at=None):
-        """`kill_at` is the number of packets after which the speaker is killed; without it, it kills
-        itself after its last one."""
-        slots = [kind(self, number) for number in range(self.SLOTS)]
+    def race(self, rounds, paused=False, noise=b'', killed=False):
+        """`killed`: after each number of packets; otherwise the speaker kills itself after its last one."""
+        slots = [Slot(self, number) for number in range(self.SLOTS)]
         n_words = 0
         for _ in range(full_size(-(-rounds // 4), rounds)):
-            for slot, speaker in zip(slots, self.run_round(slots, paused, kill_at, noise)):
+            for slot, speaker in zip(slots, self.run_round(slots, paused, noise, killed)):
                 sent = speaker.n_sent()
-                if noise:
-                    self.wait_served(slot, speaker)
-                done = slot.done()
+                if noise:  # more than the service serves in one turn
+                    wait_for(lambda s=slot, n=sent: len(s.stolen()) >= n, what='all that was sent')
+                    wait_for(lambda s=slot, one=speaker: not s.left_of(one), what='the end of the agent')
+                done = slot.stolen()
                 # In order, and all that were sent; one more may have been in transit.
                 self.assertEqual(done, NAMES[:len(done)])
                 self.assertGreaterEqual(len(done), sent)
                 # And then the disconnect, after which nothing of it remains.
                 self.assertEqual(slot.left_of(speaker), [])
-                self.release_rest(slot)
                 slot.clean()
                 n_words += sent
         diagnostic(f'{n_words} words')
         self.assertGreater(n_words, 0)
 
-    def wait_served(self, slot, speaker):
-        """More packets than the service serves in one turn are served in several, between those of
-        other clients."""
-        wait_for(lambda: len(slot.done()) >= speaker.n_sent(), what='all that was sent')
-        wait_for(lambda: not slot.left_of(speaker), what='the end of the agent')
-
-    def release_rest(self, slot):
-        """Releases everything of the holder, for the next round."""
-        for line in slot.holder.resync():
-            slot.holder.release(line[1], slot.bucket)
-
     def test_immediately(self):
-        self.race(Steals, 8)
+        self.race(8)
 
     def test_while_the_service_is_stopped(self):
-        self.race(Steals, 8, paused=True)
-
-    def test_releases(self):
-        self.race(Releases, 6)
-
-    def test_releases_while_the_service_is_stopped(self):
-        self.race(Releases, 6, paused=True)
-
-    def test_with_unread_answers(self):
-        """Then the service gets an error of the socket before it reads."""
-        self.race(Steals, 7, noise=SOME_NOISE)
+        self.race(8, paused=True)
 
     def test_with_unread_answers_while_the_service_is_stopped(self):
-        self.race(Steals, 7, noise=SOME_NOISE, paused=True)
+        self.race(7, noise=SOME_NOISE, paused=True)
 
-    def test_releases_with_more_unread_answers_than_a_socket_holds(self):
+    def test_with_more_unread_answers_than_a_socket_holds(self):
         """So the service has stopped reading: everything remains in the socket."""
-        self.race(Releases, 6, noise=MUCH_NOISE)
-
-    def test_steals_with_more_unread_answers_while_the_service_is_stopped(self):
-        self.race(Steals, 6, noise=MUCH_NOISE, paused=True)
+        self.race(6, noise=MUCH_NOISE)
 
     def test_killed_anywhere(self):
-        self.race(Steals, 8, kill_at=lambda speaker, number: len(speaker.words) * number // 10)
+        self.race(8, killed=True)
 
     def test_killed_anywhere_while_the_service_is_stopped(self):
-        self.race(Releases, 8, paused=True,
-                  kill_at=lambda speaker, number: len(speaker.words) * number // 10)
+        self.race(8, paused=True, killed=True)
 
 
 class SocketThenBus(SocketCase):
@@ -272,17 +211,13 @@ class SocketThenBus(SocketCase):
         names = [f'{number}' for number in range(20)]
         for _ in range(rounds):
             sent = []
-            if paused:
-                self.daemon.pause()
-            try:
+            with self.daemon.paused() if paused else contextlib.nullcontext():
                 for number, (client, sock) in enumerate(self.pairs):
                     bucket = f'{self.bucket}.{number}'
                     calls = [sock.encode_request(name, bucket) for name in names]
                     for data, _, _ in calls:
                         sock.send(data)
                     sent.append((bucket, calls, client.send(lock_call('Query', bucket=bucket))))
-            finally:
-                self.daemon.resume()
             for (client, sock), (bucket, calls, query) in zip(self.pairs, sent):
                 self.assertEqual(len(client.result(query)[0]), len(names))
                 sock.release_without_answer(*(key for _, _, key in calls))
@@ -332,28 +267,6 @@ class SocketThenBus(SocketCase):
             sock.close()
             sock = again
 
-    def test_open_socket_is_such_a_call(self):
-        sock = self.lock_socket(self.raw)
-        for count in (10,) * full_size(20, 100) + (1000,) * 3:
-            self.daemon.pause()
-            try:
-                calls = [sock.encode_request(f'{name}', self.bucket) for name in range(count)]
-                sock.send_all(data for data, _, _ in calls)
-                serial = self.raw.send(open_socket_call())
-            finally:
-                self.daemon.resume()
-            self.raw.result(serial)
-            again = LockSocket(self.raw.descriptors.pop())
-            self.addCleanup(again.close)
-            self.assertEqual([entry.key for entry in again.read_live()],
-                             [key for _, _, key in calls])
-            self.assertEqual(sock.read_to_end(), 'replaced')
-            for _, serial, _ in calls:
-                self.assertNotEqual(sock.answer(serial).token, 0)
-            again.end()
-            sock.close()
-            sock = again
-
 
 class BehindMuch(SocketCase):
     """Calls by the bus that are deferred while the socket is read in many turns."""
@@ -375,15 +288,12 @@ class BehindMuch(SocketCase):
 
     def send_both(self, by_socket, by_bus):
         """The service receives both together. Returns the serials of the calls on the bus."""
-        self.daemon.pause()
-        try:
+        with self.daemon.paused():
             for packet in by_socket:
                 self.sock.send_packet(packet)
             serials = self.raw.send_all(by_bus)
             self.raw.ping_the_bus()
             return serials
-        finally:
-            self.daemon.resume()
 
     def query(self):
         return lock_call('Query', bucket=self.bucket)
@@ -402,15 +312,12 @@ class BehindMuch(SocketCase):
         self.sock.sync()
 
     def test_the_socket_ends_meanwhile(self):
-        self.daemon.pause()
-        try:
+        with self.daemon.paused():
             for packet in self.much():
                 self.sock.send_packet(packet)
             serial = self.raw.send(self.query())
             self.raw.ping_the_bus()
             self.sock.close()
-        finally:
-            self.daemon.resume()
         self.assertEqual(len(self.raw.result(serial)[0]), self.MANY)
 
     def check_death(self, closes):
@@ -419,8 +326,7 @@ class BehindMuch(SocketCase):
         holder.request_all((f'{name}' for name in range(self.MANY)), self.bucket)
         steals = [self.sock.encode_request(f'{name}', self.bucket, steal=True)[0]
                   for name in range(self.MANY)]
-        self.daemon.pause()
-        try:
+        with self.daemon.paused():
             self.sock.send_packet(self.FILL)
             self.sock.send_all(steals)
             self.raw.close()
@@ -429,8 +335,6 @@ class BehindMuch(SocketCase):
             wait_for(lambda: self.raw.name not in self.control.call(
                 DRIVER_PATH, DRIVER, 'ListNames', destination=DRIVER)[0],
                 what='end of the client', every=0.001)
-        finally:
-            self.daemon.resume()
         holder.wait_for(lambda: len(holder.events) == self.MANY, what='losses')
         wait_for(lambda: self.other.query(self.bucket) == ([], []), what='end of the stealer')
 

@@ -15,8 +15,7 @@ import unittest
 from buses import read_bytes
 from calls import DBusError
 from fakebus import FakeBus
-from harness import (FACTOR, PATIENCE, Bus, GLib, RawClient, Service, diagnostic, environment,
-                     owner_of, pid_of, start_and_use, wait_for)
+from harness import FACTOR, PATIENCE, GLib, Service, diagnostic, owner_of, start_and_use, wait_for
 from rawbus import lock_call, unpack
 from statecase import GONE, StateCase
 
@@ -118,22 +117,6 @@ class Killed(StateCase):
 
 
 class Replaced(StateCase):
-    def test_locks_go_over(self):
-        first = self.start('--replace')
-        holder, waiter = self.raw_client(), self.raw_client()
-        held, token = holder.request('x', key=1, why='here')
-        waiting, _ = waiter.request('x')
-        before = self.see([holder, waiter], ('default',))
-        self.start('--replace')
-        self.assertEqual(first.wait_exit(), 0, first.stderr())
-        for line in first.stderr().splitlines():
-            self.assertIn('another instance has taken the name', line)
-        self.assert_same(before, self.see([holder, waiter], ('default',)))
-        self.assertEqual(holder.request('x', key=1), (held, token))
-        holder.release(held)
-        self.assertEqual(self.wait_granted(waiter, waiting) > token, True)
-        self.assertEqual([event.signal for event in holder.events + waiter.events], ['Granted'])
-
     def test_without_state_by_one_with_state(self):
         """Its locks are lost, and its clients notified."""
         first = self.start('--replace', '--no-state', state=False)
@@ -249,19 +232,6 @@ class Several(StateCase):
         client.release(held)
         self.wait_granted(client, waiting)
 
-    def test_a_second_instance_changes_nothing(self):
-        self.start()
-        client = self.raw_client()
-        held, _ = client.request('x')
-        for _ in range(3):
-            second = Service(self.bus, [f'--state-dir={self.directory}'])
-            self.addCleanup(second.end)
-            self.assertEqual(second.wait_exit(), 1)
-            self.assertIn('org.w3.WebLocks', second.stderr())
-        other, _ = client.request('y')
-        self.restart()
-        self.assertEqual(sorted(self.see_resync(client)), [held, other])
-
 
 class Locked(StateCase):
     """Another process has locked the state, and isn't on the bus."""
@@ -316,27 +286,3 @@ class Locked(StateCase):
         self.assertIn('uses the state', service.stderr())
         self.assertLess(time.monotonic() - begun, 5 + 3 * FACTOR)
         self.assertEqual(other.stop(), 0, other.stderr())
-
-
-class Activated(unittest.TestCase):
-    """The bus starts a service that was killed for the next call; dbus-daemon only."""
-
-    def test_kill_and_call(self):
-        if environment('WEBLOCKS_TEST_BUS') != 'dbus-daemon':
-            self.skipTest('dbus-broker leaves activation to systemd')
-        bus = Bus().start()
-        self.addCleanup(bus.stop)
-        bus.add_service_file(f"{environment('WEBLOCKSD')} --address={bus.address}")
-        client, waiter = RawClient(bus.address), RawClient(bus.address)
-        client._driver('ReloadConfig')
-        held, token = client.request('x', key=1)
-        waiting, _ = waiter.request('x')
-        for _ in range(5):
-            owner = owner_of(client)
-            os.kill(pid_of(client, owner), signal.SIGKILL)
-            wait_for(lambda o=owner: owner_of(client) != o, what='end of the service', every=0.002)
-            self.assertEqual(client.request('x', key=1), (held, token))
-        client.release(held)
-        waiter.wait_for(lambda: waiter.granted(waiting), what='Granted')
-        self.assertTrue(os.path.exists(os.path.join(
-            bus.runtime, 'weblocks', client._driver('GetId')[0] + '.state')))

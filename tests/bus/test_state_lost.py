@@ -63,15 +63,6 @@ class Removed(LostCase):
                 self.restart()
                 self.assert_kept()
 
-    def test_renamed(self):
-        self.fill()
-        aside = self.directory + '.moved'
-        self.addCleanup(shutil.rmtree, aside)
-        os.rename(self.directory, aside)
-        self.wait_for_files()
-        self.restart()
-        self.assert_kept()
-
     def test_another_has_the_lock_then(self):
         self.fill()
         service = self.current

@@ -106,18 +106,6 @@ class Stopped(StoppedCase):
     def test_the_new_one_is_terminated(self):
         self.check_old_goes_on(signal.SIGTERM, 0)
 
-    def test_a_client_that_disconnects_meanwhile(self):
-        """Its calls may be deferred; its lock ends."""
-        self.stop_old()
-        new = self.start('--replace')
-        self.holder.send(lock_call('Query'))
-        self.holder.close()
-        self.wait_gone(self.holder.name)
-        self.old.resume()
-        self.assertEqual(self.old.wait_exit(), 0, self.old.stderr())
-        wait_for(lambda: self.waiter.request('x', key=2)[1] != 0, what='the lock')
-        self.assertEqual(new.stop(), 0, new.stderr())
-
 
 class FloodOfHolder(StoppedCase):
     BYTES_WAITING = 30_000  # of short calls: a hundred at most

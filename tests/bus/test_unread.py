@@ -6,7 +6,6 @@ the signals of what they watch. There is a limit in bytes for all together.
 
 Without a monitor, which would have to read all of it."""
 
-import os
 import struct
 
 from buses import FACTOR, KEEPS_LITTLE, status_kib, write_text
@@ -149,16 +148,6 @@ class Calls(UnreadCase):
             except TimeoutError:
                 return False
         wait_for(is_served, what='an answer')
-
-    def test_descriptors(self):
-        """No deferred call keeps a descriptor."""
-        before = self.service.count_descriptors()
-        message = lock_call('Request', 'x', BUCKET)
-        with open(os.devnull, 'rb') as file:
-            for _ in range(self.COUNT):
-                self.slow.send_with_descriptors(message, [file.fileno()] * 10)
-        self.wait_taken(self.slow)
-        self.assertEqual(self.service.count_descriptors(), before)
 
 
 class Answers(UnreadCase):

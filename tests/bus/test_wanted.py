@@ -6,7 +6,6 @@
 import signal
 
 from harness import BusTestCase
-from sockets import packets
 from statecase import StateCase
 
 # How often a request is made and aborted while a holder does not read.
@@ -14,10 +13,6 @@ ROUNDS = 300
 
 
 class WantedCase(BusTestCase):
-    def setUp(self):
-        super().setUp()
-        self.bucket = self.unique('bucket')
-
     def wait_wanted(self, client, *expected):
         """Waits for these (id, wanted), and that there are no others."""
         client.wait_for(lambda: len(client.wanted) >= len(expected), what='Wanted')
@@ -60,37 +55,6 @@ class Owners(WantedCase):
         self.assertEqual([event.signal for event in self.c.events], ['Granted', 'Waiting'])
         self.wait_wanted(self.a, (self.held, True))
 
-    def test_a_second_that_waits(self):
-        """Changes nothing, also when the first one gives up; and the next holder learns it too."""
-        first, _ = self.b.request('x', self.bucket)
-        second, _ = self.c.request('x', self.bucket)
-        self.wait_wanted(self.a, (self.held, True))
-        self.b.abort(first, self.bucket)
-        again, _ = self.b.request('x', self.bucket)
-        self.a.release(self.held, self.bucket)
-        self.c.wait_granted(second)
-        self.wait_wanted(self.c, (second, True))
-        self.c.release(second, self.bucket)
-        self.b.wait_granted(again)
-        self.assert_quiet(self.b)
-        self.assertEqual(self.a.wanted, [(self.held, True)])
-        self.assertEqual(self.c.wanted, [(second, True)])
-
-    def test_a_thief(self):
-        """Its lock is wanted by those who waited for the stolen one."""
-        waits, _ = self.b.request('x', self.bucket)
-        self.wait_wanted(self.a, (self.held, True))
-        stolen, _ = self.c.steal('x', self.bucket)
-        self.wait_wanted(self.c, (stolen, True))
-        self.b.abort(waits, self.bucket)
-        self.wait_wanted(self.c, (stolen, True), (stolen, False))
-        self.assertEqual(self.a.wanted, [(self.held, True)])
-
-    def test_the_holder_itself(self):
-        """Another window of one process waits like any other."""
-        self.a.request('x', self.bucket)
-        self.wait_wanted(self.a, (self.held, True))
-
     def test_resync(self):
         self.b.request('x', self.bucket)
         self.assertEqual([line[1:] for line in self.a.resync()],
@@ -100,19 +64,6 @@ class Owners(WantedCase):
 
 class Shared(WantedCase):
     """Each holder of a shared lock."""
-
-    def test_holders_that_come_and_go(self):
-        a, b, c = self.client(), self.client(), self.client()
-        first, _ = a.request('x', self.bucket, mode='shared')
-        second, _ = b.request('x', self.bucket, mode='shared')
-        waits, _ = c.request('x', self.bucket)
-        third, _ = b.request('x', self.bucket, mode='shared')
-        self.wait_wanted(a, (first, True))
-        self.wait_wanted(b, (second, True))
-        c.abort(waits, self.bucket)
-        b.wait_granted(third)
-        self.wait_wanted(a, (first, True), (first, False))
-        self.wait_wanted(b, (second, True), (second, False))
 
     def test_thousands(self):
         """Each lock once for each change, in turns of the service that others are served between."""
@@ -168,17 +119,6 @@ class Sockets(WantedCase):
         self.other.abort(waits, self.bucket)
         self.raw.wait_for(lambda: self.raw.wanted[-1:] == [(id_, False)], what='Wanted')
 
-    def test_the_socket_is_closed_unread(self):
-        """A change that could not be sent on the socket is sent on the bus."""
-        waits, _ = self.other.request('x', self.bucket)
-        self.other.ping()
-        self.other.abort(waits, self.bucket)
-        self.other.ping()
-        self.sock.close()
-        id_ = self.raw.resync()[0][1]
-        self.assertFalse(self.raw.resync()[0][7])
-        self.assertIn(self.raw.wanted, ([], [(id_, False)]))
-
 
 class Floods(WantedCase):
     """Requests and aborts in turns: at most one unread notification of each lock."""
@@ -229,20 +169,6 @@ class Floods(WantedCase):
         client = self.client()
         client.query()
         raw.answers_pings = True
-
-    def test_many_locks_of_a_busy_socket(self):
-        """A client that has always something to read learns the last state of all its locks."""
-        sock, other = self.lock_socket(), self.lock_socket()
-        names = [f'{number}' for number in range(500)]
-        sock.request_all(names, self.bucket)
-        for _ in range(3):
-            keys = [key for key, _ in other.request_all(names, self.bucket)]
-            sock.request_all([f'more {number}' for number in range(10)], self.bucket)
-            sock.wait_for(lambda: dict(sock.wanted) == dict.fromkeys(range(1, 501), True), what='WANTED')
-            other.send_all(packets.with_key(packets.ABORT, 0, key, packets.NO_ANSWER) for key in keys)
-            sock.wait_for(lambda: dict(sock.wanted) == dict.fromkeys(range(1, 501), False), what='not WANTED')
-            for number in range(10):
-                sock.release(sock.key - number)
 
 
 class Restart(StateCase):

@@ -7,6 +7,7 @@ The cases of one class share one bus and one service, so they use separate names
 self.unique().
 """
 
+import contextlib
 import faulthandler
 import json
 import os
@@ -276,6 +277,14 @@ class Service:
     def resume(self):
         self.signal(signal.SIGCONT)
 
+    @contextlib.contextmanager
+    def paused(self):
+        self.pause()
+        try:
+            yield
+        finally:
+            self.resume()
+
     def wait_exit(self, timeout=PATIENCE):
         return wait_exit(self.process, timeout)
 
@@ -415,6 +424,7 @@ class BusTestCase(unittest.TestCase):
         self.addCleanup(faulthandler.cancel_dump_traceback_later)
         self._counter = 0
         self._names = []
+        self.bucket = self.unique('bucket')
         # Registered first, so it runs after all the clients are closed.
         self.addCleanup(self._settle)
 

@@ -322,7 +322,6 @@ class Guesses(TwoPrincipals):
 
     def setUp(self):
         super().setUp()
-        self.bucket = self.unique('bucket')
         self.owner = self.recorder()
         self.friend = self.recorder()
         for number in range(3):

@@ -251,6 +251,12 @@ class RawClient(LockCalls):
             raise DBusError(reply.get_error_name(), values[0] if values else '')
         return unpack(reply)
 
+    def results(self, serials):
+        return [self.result(serial) for serial in serials]
+
+    def call_all(self, messages):
+        return self.results(self.send_all(messages))
+
     def wait_for(self, condition, timeout=buses.PATIENCE, what='condition'):
         deadline = time.monotonic() + timeout
         while not condition():

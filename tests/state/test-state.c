@@ -169,6 +169,27 @@ test_tokens_grow(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(take_token(world, ""), >, last);
 }
 
+/* Times in the future, of a clock that was ahead, count as the time of the start. */
+static void
+test_clock_that_is_behind(Fixture *fixture, gconstpointer data)
+{
+    const gint64 ahead_us = G_GINT64_CONSTANT(3000) * G_USEC_PER_SEC;
+    World *world = &fixture->world;
+    const LockRequest *waiting;
+    guint64 id;
+
+    world_close(world);
+    world_open_at(world, fixture->directory, FIXTURE_BUS, 1, WORLD_MONOTONIC_US + ahead_us,
+                  WORLD_REALTIME_US);
+    world_request(world, 'A', "x", "");
+    id = world_request(world, 'B', "x", "timeout=3000");
+    fixture_reopen(fixture);
+    waiting = world_find(world, 'B', id);
+    g_assert_cmpint(world_find(world, 'A', 1)->since_us, ==, WORLD_MONOTONIC_US);
+    g_assert_cmpint(waiting->since_us, ==, WORLD_MONOTONIC_US);
+    g_assert_cmpint(waiting->deadline_ms, ==, WORLD_MONOTONIC_US / 1000 + 3000);
+}
+
 /* ---- random operations */
 
 static void
@@ -199,6 +220,7 @@ main(int argc, char **argv)
     STATE_TEST("/state/one-turn", test_one_turn);
     STATE_TEST("/state/agent-ends-in-its-first-turn", test_agent_ends_in_its_first_turn);
     STATE_TEST("/state/tokens-grow", test_tokens_grow);
+    STATE_TEST("/state/clock-that-is-behind", test_clock_that_is_behind);
     STATE_TEST("/state/deadline", test_deadline);
     STATE_TEST("/state/random", test_random);
     return g_test_run();
