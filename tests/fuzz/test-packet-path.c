@@ -35,7 +35,7 @@ void __cyg_profile_func_exit(void *function, void *caller);
 static const char *architecture_path;
 
 static struct {
-    GHashTable *functions; /* address -> number of calls; NULL: nothing is recorded */
+    GHashTable *functions; /* addresses; NULL: nothing is recorded */
     int fd;                /* the client's end of its socket */
     gboolean is_awaited;   /* an answer has not been received yet */
 } record;
@@ -49,13 +49,10 @@ __cyg_profile_func_enter(void *function, void *caller)
 
     if (!record.is_awaited)
         return;
-    if (recv(record.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
+    if (recv(record.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
         record.is_awaited = FALSE;
-    } else {
-        guint n = GPOINTER_TO_UINT(g_hash_table_lookup(record.functions, function));
-
-        g_hash_table_insert(record.functions, function, GUINT_TO_POINTER(n + 1));
-    }
+    else
+        g_hash_table_add(record.functions, function);
     errno = saved_errno;
 }
 
@@ -101,44 +98,33 @@ get_file(const char *line)
     return g_strndup(begin, (gsize)(end - 2 - begin));
 }
 
-/* Adds the files of the functions that were recorded, and prints them with the numbers of calls. */
+/* Adds the files of the functions that were recorded, and prints them. */
 static void
 add_files(GHashTable *files, const char *title)
 {
     g_autoptr(GPtrArray) arguments = g_ptr_array_new_with_free_func(g_free);
-    g_autoptr(GHashTable) n_calls = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     g_autoptr(GError) error = NULL;
     g_autofree char *output = NULL;
     g_auto(GStrv) lines = NULL;
     GHashTableIter iter;
-    gpointer file, n;
-    guint line = 0;
+    gpointer function;
 
     g_ptr_array_add(arguments, g_strdup("addr2line"));
     g_ptr_array_add(arguments, g_strdup_printf("--exe=/proc/%d/exe", (int)getpid()));
     g_hash_table_iter_init(&iter, record.functions);
-    while (g_hash_table_iter_next(&iter, &file, NULL))
+    while (g_hash_table_iter_next(&iter, &function, NULL))
         g_ptr_array_add(arguments,
-                        g_strdup_printf("%#tx", (const char *)file - __executable_start));
+                        g_strdup_printf("%#tx", (const char *)function - __executable_start));
     g_ptr_array_add(arguments, NULL);
     g_spawn_sync(NULL, (char **)arguments->pdata, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, &output,
                  NULL, NULL, &error);
     g_assert_no_error(error);
     lines = g_strsplit(output, "\n", -1);
-    g_hash_table_iter_init(&iter, record.functions);
-    while (g_hash_table_iter_next(&iter, NULL, &n)) {
-        char *name = get_file(lines[line++]);
+    for (guint i = 0; lines[i] != NULL; i++) {
+        char *file = get_file(lines[i]);
 
-        if (name == NULL)
-            continue;
-        n = GUINT_TO_POINTER(GPOINTER_TO_UINT(g_hash_table_lookup(n_calls, name)) +
-                             GPOINTER_TO_UINT(n));
-        g_hash_table_insert(n_calls, name, n);
-    }
-    g_hash_table_iter_init(&iter, n_calls);
-    while (g_hash_table_iter_next(&iter, &file, &n)) {
-        g_test_message("%s: %u calls in %s.c", title, GPOINTER_TO_UINT(n), (const char *)file);
-        g_hash_table_add(files, g_strdup(file));
+        if (file != NULL && g_hash_table_add(files, file))
+            g_test_message("%s: %s.c", title, file);
     }
     g_clear_pointer(&record.functions, g_hash_table_unref);
 }

@@ -274,9 +274,6 @@ class Message:
     def get_message_type(self):
         return self.blob[1]
 
-    def get_serial(self):
-        return _u32(self.blob, 8)[0]
-
     def get_path(self):
         return self._fields.get(PATH)
 
