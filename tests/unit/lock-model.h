@@ -6,8 +6,8 @@
  * included: time-outs, keys, limits, counting locks, downgrades, termination in one step, and
  * buckets of a cluster, which are served under permits.
  *
- * It shares no code and no data structures with the core: agents, principals, buckets and names are
- * numbers. */
+ * It shares no code with the core, and of its data structures only what a request asks for: agents,
+ * principals, buckets and names are numbers. */
 
 #pragma once
 
