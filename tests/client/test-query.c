@@ -52,6 +52,7 @@ TEST("/query/inspect", test_inspect_all)
     g_assert_cmpuint(web_locks_lock_info_get_token(held), ==, web_locks_lock_get_token(a));
     g_assert_cmpstr(web_locks_lock_info_get_why(held), ==, "to print");
     g_assert_cmpuint(web_locks_lock_info_get_pid(held), ==, (guint)getpid());
+    g_assert_cmpuint(web_locks_lock_info_get_uid(held), ==, getuid());
     g_assert_cmpstr(web_locks_lock_info_get_process(held), !=, "");
     g_assert_cmpstr(web_locks_lock_info_get_who(held), ==, "lp");
     g_assert_cmpuint(web_locks_lock_info_get_who_pid(held), ==, 12);

@@ -114,18 +114,6 @@ class Classes(PythonTestCase):
             self.manager.request_finish))
         self.assertEqual(self.held(), ['x'])
 
-    def test_request_many(self):
-        locks = self.manager.request_many_sync(['c', 'a', 'b', 'a'])
-        self.assertEqual([lock.get_name() for lock in locks], ['a', 'b', 'c'])
-        # The list owns one reference of each, and there is no other.
-        self.assertEqual([lock.__grefcount__ for lock in locks], [1, 1, 1])
-        self.assertEqual(self.held(), ['a', 'b', 'c'])
-        del locks[1]
-        self.wait_held('a', 'c')
-        del locks
-        self.wait_held()
-        self.assertEqual(self.manager.request_many_sync([]), [])
-
     def test_lost(self):
         lock = self.manager.request_sync('x')
         losses = []

@@ -36,8 +36,13 @@ class Many(PythonTestCase):
         names = [lock.get_name() for lock in locks]
         self.assertEqual(names, ['', 'B', 'a', 'ab', 'c', 'ä'])
         self.assertEqual(self.held(), names)
+        # The list owns one reference of each, and there is no other.
+        self.assertEqual([lock.__grefcount__ for lock in locks], len(names) * [1])
+        del locks[1]
+        self.wait_held(*[name for name in names if name != 'B'])
         del locks
         self.assert_nothing_left()
+        self.assertEqual(self.manager.request_many_sync([], None, None), [])
 
     def test_waits(self):
         id_, ended = self.ask_for_a_and_b()

@@ -1,9 +1,36 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Lock operations never use the bus, as a monitor of it sees."""
+"""The lock socket: lock operations never use the bus, as a monitor of it sees; which process has the socket; a main
+loop that does not run."""
 
-from harness_python import PythonTestCase, WebLocks, run_async, wait_for
+from harness_python import FACTOR, PythonTestCase, WebLocks, run_async, wait_for
+
+# Holds `a`, and forks a child that stays until its input ends; both print how many sockets of the agent they have, of
+# which the child has none: there are others in their places.
+FORK = '''
+import os, sys, gi
+gi.require_version('WebLocks', '1')
+from gi.repository import WebLocks
+
+def links():
+    found = {}
+    for name in os.listdir('/proc/self/fd'):
+        try:
+            found[name] = os.readlink('/proc/self/fd/' + name)
+        except FileNotFoundError:
+            pass
+    return found
+
+before = links()
+lock = WebLocks.Manager(bucket=os.environ['BUCKET']).request_sync('a', None, None)
+sockets = {fd for fd, to in links().items() if to.startswith('socket:') and before.get(fd) != to}
+print(len(sockets), flush=True)
+if os.fork() == 0:
+    now = links()
+    print(len([fd for fd in sockets if now[fd] == '/dev/null']), flush=True)
+sys.stdin.readline()
+'''
 
 
 class Socket(PythonTestCase):
@@ -49,3 +76,32 @@ class Socket(PythonTestCase):
         self.kill_and_restart()
         self.use(manager)
         self.assert_by_socket(agent, start)
+
+    def test_the_lock_of_a_process_that_has_forked_ends_with_it(self):
+        process = self.script(FORK)
+        # To the bus, and to the service.
+        self.assertEqual([process.stdout.readline() for _ in range(2)], ['2\n', '2\n'])
+        waiting = []
+        self.manager.request_async('a', None, None, lambda _source, result: waiting.append(
+            self.manager.request_finish(result)))
+        self.wait_pending('a')
+        process.kill()
+        wait_for(lambda: waiting, what='the lock, although the child is still running')
+        process.stdin.close()
+        self.assertEqual(process.stdout.read(), '')  # the end of the child
+
+    def test_a_lock_is_released_although_no_main_loop_runs(self):
+        """It is dropped in a callback, which waits until another agent has it."""
+        other = self.new_manager()
+        options = WebLocks.Options(timeout=5000 * FACTOR)
+        for _ in range(20):
+            manager, done = self.new_manager(), []
+
+            def on_lock(manager, result):
+                manager.request_finish(result).release()
+                other.request_sync('a', options, None).release_sync(None)
+                done.append(None)
+                if len(done) < 4:
+                    manager.request_async('a', None, None, on_lock)
+            manager.request_async('a', None, None, on_lock)
+            wait_for(lambda: len(done) == 4, what='all callbacks')
