@@ -375,6 +375,19 @@ class Reasons(GatewayCase):
         self.server.resume()
         self.assertNotIn(('active', ''), service.wait_for_state('lost', 'storage'))
 
+    def test_storage_that_fails_for_a_while(self):
+        """The highest block of tokens is stored later; that it could not be is logged once."""
+        host, service = self.start()
+        service.wait_for_state('active')
+        moved = host.gateway_state + '-moved'
+        os.rename(host.gateway_state, moved)
+        service.hold(1, 'a')
+        wait_for(lambda: 'could not store the highest block of tokens' in host.gateway_log(), what='the warning')
+        os.rename(moved, host.gateway_state)
+        host.end_gateway()
+        self.assertIn('farm=1', read_text(os.path.join(host.gateway_state, 'seen')))
+        self.assertEqual(host.gateway_log().count('could not store'), 1)
+
     def test_addresses(self):
         """A name that is refused without asking any other machine."""
         _, service = self.start(servers=f'{"x" * 64}:2181')

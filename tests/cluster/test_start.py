@@ -6,6 +6,7 @@ connection to weblocksd, which is this test. There are no servers."""
 
 import contextlib
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -13,7 +14,7 @@ import tempfile
 import unittest
 
 import clusterpackets as packets
-from buses import NOBODY, PATIENCE, end, environment, pause, spawn, wait_exit, write_text
+from buses import NOBODY, PATIENCE, end, environment, pause, spawn, wait_exit, write_bytes, write_text
 from harness import wait_for
 
 CONFIG = '''[Cluster]
@@ -95,9 +96,20 @@ class Start(StartCase):
     def test_state_directory(self):
         self.assert_ends(CONFIGURATION, 'there is no state directory', state_directory=None)
         self.assert_ends(CONFIGURATION, 'Not a directory', state_directory=self.path('conf/state'))
+        os.makedirs(self.path('state/seen'))
+        self.assert_ends(CONFIGURATION, 'Is a directory')
+        os.rmdir(self.path('state/seen'))
+
+    def test_damaged_data(self):
+        """A file with a mistake was changed by somebody: nothing is assumed of the rest."""
         os.mkdir(self.path('state'))
-        self.write('state/seen', 'damaged')
-        self.assert_ends(CONFIGURATION, 'state/seen')
+        good = b'[Data]\nInstance=0123\n'
+        for data in (b'', b'0123', b'[Data]\n', b'[Data]\nInstance=\n', b'[Data]\nInstance=\xff\n', b'[Blocks]\nfarm=1\n',
+                     good + b'[Blocks]\nfarm=\n', good + b'[Blocks]\nfarm=-1\n', good + b'[Blocks]\nfarm=0\n',
+                     good + b'[Blocks]\nfarm=7x\n', good + b'Refused=\n', good + b'Refused=false\n'):
+            with self.subTest(data=data):
+                write_bytes(self.path('state/seen'), data)
+                self.assert_ends(CONFIGURATION, re.escape(self.path('state/seen')))
 
     def test_socket(self):
         self.assert_ends(FAILURE, 'no socket was passed by systemd', socket=None)

@@ -3,7 +3,9 @@
 
 """Real sandboxes: applications are isolated from each other and the host; instances of one share."""
 
+import fcntl
 import os
+import signal
 import socket
 import stat
 import unittest
@@ -170,6 +172,32 @@ class BadFiles(SandboxCase):
         path = os.path.join(self.shared, 'fifo')
         os.mkfifo(path, 0o666)
         self.bad('--bind', path, '/.flatpak-info')
+
+    def test_socket(self):
+        path = os.path.join(self.shared, 'socket')
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(path)
+            self.bad('--bind', path, '/.flatpak-info')
+
+    def test_size(self):
+        """64 KiB are read, and a larger file is not."""
+        data = info(APP).ljust(1 << 16, b'#')
+        self.assert_together(self.app(data), self.app(APP))
+        self.assert_refused(self.app(data + b'#'))
+        path = os.path.join(self.shared, 'huge')
+        write_bytes(path, info(APP))
+        os.truncate(path, 1 << 30)
+        self.bad('--bind', path, '/.flatpak-info')
+
+    def test_lease(self):
+        """To open the file would break it, which takes up to 45 seconds."""
+        path = os.path.join(self.shared, 'leased')
+        write_bytes(path, info(APP))
+        app = self.app_in('--bind', path, '/.flatpak-info')
+        self.addCleanup(signal.signal, signal.SIGIO, signal.signal(signal.SIGIO, signal.SIG_IGN))
+        with open(path, 'r+b') as file:
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+            self.assert_refused(app)
 
     def test_endless(self):
         self.bad('--dev-bind', '/dev/zero', '/.flatpak-info')
