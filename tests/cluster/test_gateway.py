@@ -5,16 +5,9 @@
 of other hosts."""
 
 import base64
-import configparser
-import contextlib
-import itertools
 import os
 import re
-import select
 import signal
-import socket
-import struct
-import threading
 import time
 import unittest
 import unittest.mock
@@ -22,122 +15,15 @@ import unittest.mock
 import clusterpackets as packets
 from buses import PATIENCE, read_text, write_text
 from clustergateway import boottime
-from clusterhosts import Host
-from engines import EngineClient, name_path
-from ensemble import Ensemble, Place, why_no_servers
+from clusterservice import Service
+from engines import name_path
+from ensemble import Ensemble, why_no_servers
+from gatewaycase import GatewayCase, Proxy
 from harness import wait_for
 
 # Nothing listens there.
 NOWHERE = '127.0.0.1:1'
-STATES = ('off', 'connecting', 'active', 'suspect', 'lost')
 ROWS_MAX = 1000
-
-
-class Service:
-    """weblocksd's connection to a gateway. `states` are those of the leases that were received."""
-
-    def __init__(self, path, *demands):
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        wait_for(lambda: self.socket.connect_ex(path) == 0, what='socket')
-        self.socket.sendall(packets.hello())
-        for demand in demands:
-            self.socket.sendall(demand)
-        self.socket.sendall(packets.packet(packets.READY))
-        self.acknowledges = True
-        self.states = []
-        self.deadline = 0
-        self.n_permits = 0
-        self.kinds = []     # of what was received
-        self.block = 0      # of the last permit
-        self.status = None
-        self.id = ''
-        self.metrics = {}
-        self.rows = {}  # of each list
-        self.broken = {}
-        self.serials = itertools.count(1)
-
-    def receive(self, timeout):
-        if not select.select([self.socket], [], [], timeout)[0]:
-            return
-        data = self.socket.recv(packets.MAX_PACKET)
-        if not data:
-            raise EOFError('the gateway has disconnected')
-        kind, members = packets.unpack(data)
-        self.kinds.append(kind)
-        self.n_permits += kind == packets.PERMIT
-        if kind == packets.PERMIT:
-            self.block = members[2]
-        if kind == packets.ROWS:
-            serial, self.rows[serial] = members[0], members[1]
-        if kind == packets.BROKEN:
-            serial, count, failed = members
-            self.broken[serial] = -1 if failed else count
-        if kind == packets.STATUS:
-            self.status = members
-            self.id = members[3]
-            self.metrics = {name: float(value) for name, value in map(str.split, members[4].splitlines())}
-        if kind == packets.LEASE:
-            self.take_lease(*members)
-
-    def take_lease(self, serial, deadline, _session, state, reason):
-        self.deadline = deadline
-        if self.acknowledges:
-            self.socket.sendall(packets.ack(serial))
-        found = (STATES[state], packets.REASONS[reason])
-        if self.states[-1:] != [found]:
-            self.states.append(found)
-
-    def wait_for(self, condition, what):
-        end = time.monotonic() + PATIENCE
-        while not condition():
-            left = end - time.monotonic()
-            if left <= 0:
-                raise TimeoutError(f'{what}: not within {PATIENCE} s; {self.states}')
-            self.receive(left)
-
-    def wait_for_state(self, state, reason=''):
-        """One of the states from now on. Returns those that were received before it."""
-        before = self.states[:-1]
-        del self.states[:-1]
-        self.wait_for(lambda: (state, reason) in self.states, f'{state} {reason}')
-        return before + self.states[:self.states.index((state, reason))]
-
-    def send_list(self, name):
-        """Asks for the claims of others. Returns the serial number of the reply."""
-        serial = next(self.serials)
-        self.socket.sendall(packets.list_(serial, name, 'farm', os.getuid()))
-        return serial
-
-    def wait_for_list(self, serial):
-        self.wait_for(lambda: serial in self.rows, 'list')
-        return self.rows[serial]
-
-    def list(self, name):
-        return self.wait_for_list(self.send_list(name))
-
-    def ask(self):
-        """Waits for the status."""
-        serial = next(self.serials)
-        self.socket.sendall(packets.ask(serial))
-        self.wait_for(lambda: self.status is not None and self.status[0] == serial, 'status')
-
-    def send_break(self, name):
-        serial = next(self.serials)
-        self.socket.sendall(packets.break_(serial, name, bucket='farm', uid=os.getuid()))
-        return serial
-
-    def wait_for_break(self, serial):
-        self.wait_for(lambda: serial in self.broken, 'reply to a break')
-        return self.broken[serial]  # -1: failed
-
-    def demand(self, handle, name):
-        self.socket.sendall(packets.demand(handle, name, bucket='farm', want=packets.EXCLUSIVE, n_waiting=1))
-
-    def hold(self, handle, name):
-        """Gets a permit."""
-        n_permits = self.n_permits
-        self.demand(handle, name)
-        self.wait_for(lambda: self.n_permits > n_permits, 'permit')
 
 
 def setUpModule():
@@ -146,55 +32,6 @@ def setUpModule():
         raise unittest.SkipTest(why_no_servers())
     GatewayCase.ensemble = unittest.enterModuleContext(Ensemble())
     GatewayCase.server = GatewayCase.ensemble.servers[0]
-
-
-class GatewayCase(unittest.TestCase):
-    def setUp(self):
-        self.root = f'/{self.id().rpartition(".")[2]}'
-        self.hosts = []
-
-    def tearDown(self):
-        self.ensemble.restore()
-
-    def report(self):
-        return '\n'.join([self.ensemble.log(), *(host.log() for host in self.hosts)])
-
-    def start(self, name='alpha', servers=None, timeout=10, settings=''):
-        """Starts the gateway of a host. Returns both, with a connection to it."""
-        host = Host(name, Place(), servers or self.ensemble.addresses, timeout)
-        self.hosts.append(host)
-        self.addCleanup(host.stop)
-        text = read_text(host.config)
-        write_text(host.config, text.replace('Servers=', f'{settings}Root={self.root}\nServers='))
-        return host, self.start_gateway(host)
-
-    def start_through_proxy(self):
-        proxy = Proxy(self.ensemble.addresses)
-        self.addCleanup(proxy.listener.close)
-        host, service = self.start(servers=proxy.address)
-        service.wait_for_state('active')
-        return proxy, host, service
-
-    def start_gateway(self, host):
-        host.start_gateway()
-        service = Service(host.socket)
-        self.addCleanup(service.socket.close)
-        return service
-
-    def engine(self, **options):
-        engine = EngineClient(self.ensemble.addresses, root=self.root, **options)
-        self.addCleanup(engine.end)
-        return engine
-
-    def session_of(self, host):
-        file = configparser.ConfigParser()
-        file.read(os.path.join(host.gateway_state, 'session'))
-        return file['Session']
-
-    def delete_host_node(self, engine, host):
-        """It proves in each grant that the session lives."""
-        node = f'{host.name}-{int(self.session_of(host)["Id"]):016x}'
-        self.assertEqual(engine.ask('delete', f'{self.root}/sessions', node).result, 'OK')
 
 
 class Reasons(GatewayCase):
@@ -495,50 +332,6 @@ class Earlier(GatewayCase):
         self.addCleanup(service.socket.close)
         service.wait_for(lambda: packets.PERMIT in service.kinds and packets.SYNCED in service.kinds, 'SYNCED')
         return [kind for kind in service.kinds if kind in (packets.REVOKED, packets.PERMIT)]
-
-
-class Proxy:
-    """A server's address with which a gateway connects to it. `kinds` are those of the requests it has sent."""
-
-    CHILDREN = 12   # getChildren2
-    MULTI = 14
-
-    def __init__(self, address):
-        host, port = address.rsplit(':', 1)
-        self.target = host, int(port)
-        self.listener = socket.create_server(('127.0.0.1', 0))
-        self.address = '127.0.0.1:%d' % self.listener.getsockname()[1]
-        self.kinds = []
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                client = self.listener.accept()[0]
-            except OSError:
-                return
-            server = socket.create_connection(self.target)
-            for one, other, note in (client, server, self.note), (server, client, None):
-                threading.Thread(target=self.forward, args=(one, other, note), daemon=True).start()
-
-    def forward(self, source, sink, note):
-        data = b''
-        with source, sink, contextlib.suppress(OSError):
-            while chunk := source.recv(65536):
-                if note is not None:
-                    data = note(data + chunk)
-                sink.sendall(chunk)
-            sink.shutdown(socket.SHUT_RDWR)
-
-    def note(self, data):
-        """Each request has its length before it, and begins with its number and kind; but not the first one."""
-        while len(data) >= 12:
-            length, _number, kind = struct.unpack('>iii', data[:12])
-            if len(data) < 4 + length:
-                break
-            data = data[4 + length:]
-            self.kinds.append(kind)
-        return data
 
 
 class Status(GatewayCase):

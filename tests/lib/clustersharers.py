@@ -7,14 +7,13 @@ share a lock."""
 import contextlib
 import re
 import select
-import socket
 import time
 
 import clusterpackets as packets
 from buses import PATIENCE, end
 from clusterhosts import Host
+from clusterservice import Service
 from ensemble import Ensemble, Place, ask
-from harness import wait_for
 
 NAME = 'x'
 
@@ -25,45 +24,23 @@ class Sharer:
     def __init__(self, number, ensemble):
         self.host = Host(f'host{number}', Place(), ensemble.addresses)
         self.host.start_gateway()
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.block = 0  # of its permit
+        self.service = None
         self.number = 0
-        self.is_synced = False
-        self.is_gone = False
-        self.is_asked_to_yield = False
-
-    def connect(self):
-        wait_for(lambda: self.socket.connect_ex(self.host.socket) == 0, what='socket')
-        self.socket.sendall(packets.hello())
-        self.socket.sendall(packets.packet(packets.READY))
 
     def send_demand(self, **demand):
         self.number += 1
-        self.socket.sendall(packets.demand(1, NAME, self.number, 'farm', **demand))
+        self.service.socket.sendall(packets.demand(1, NAME, self.number, 'farm', **demand))
 
     def request(self, mode=packets.SHARED):
         self.send_demand(want=mode, n_waiting=1)
 
     def release(self):
-        self.send_demand(block=self.block, turn_over=True)
-        self.block = 0
-        self.is_asked_to_yield = False
-
-    def receive(self):
-        kind, members = packets.unpack(self.socket.recv(packets.MAX_PACKET))
-        if kind == packets.LEASE:
-            self.socket.sendall(packets.ack(members[0]))
-        elif kind == packets.PERMIT:
-            self.block = members[2]
-        elif kind == packets.SYNCED:
-            self.is_synced = True
-        elif kind == packets.GONE:
-            self.is_gone = True
-        elif kind == packets.YIELD:
-            self.is_asked_to_yield = True
+        self.send_demand(block=self.service.block, turn_over=True)
+        self.service.block = 0
 
     def close(self):
-        self.socket.close()
+        if self.service is not None:
+            self.service.socket.close()
         end(self.host.gateway)
         self.host.stop()
 
@@ -89,10 +66,10 @@ class Sharers(contextlib.ExitStack):
                 self.callback(host.close)
                 self.hosts.append(host)
             for host in self.hosts:
-                host.connect()
-                self._by_fd[host.socket.fileno()] = host
-                self._poll.register(host.socket, select.POLLIN)
-            self.wait_until(lambda: all(host.is_synced for host in self.hosts), 'the hosts')
+                host.service = Service(host.host.socket)
+                self._by_fd[host.service.socket.fileno()] = host.service
+                self._poll.register(host.service.socket, select.POLLIN)
+            self.wait_until(lambda: all(packets.SYNCED in host.service.kinds for host in self.hosts), 'the hosts')
             # The end of a session is a write, too, also of those by which the gateways have learned the tick.
             self.wait_until(lambda: self.ensemble.servers[0].n_sessions() == self.n_hosts, 'no other sessions')
             stack.pop_all()
@@ -107,7 +84,7 @@ class Sharers(contextlib.ExitStack):
 
     def receive(self):
         for fd, _ in self._poll.poll(100):
-            self._by_fd[fd].receive()
+            self._by_fd[fd].receive(0)
 
     def count(self):
         """The number of writes, and of requests."""
@@ -134,18 +111,18 @@ class Sharers(contextlib.ExitStack):
         """For the next three seconds, the nodes above the claims exist, and nothing is held."""
         one = self.hosts[0]
         one.request()
-        self.wait_until(lambda: one.block, 'the first permit')
+        self.wait_until(lambda: one.service.block, 'the first permit')
         one.release()
-        self.wait_until(lambda: one.is_gone, 'the end of the claim')
+        self.wait_until(lambda: packets.GONE in one.service.kinds, 'the end of the claim')
 
     def request_all(self):
         for host in self.hosts:
             host.request()
-        self.wait_until(lambda: all(host.block for host in self.hosts), 'permits')
+        self.wait_until(lambda: all(host.service.block for host in self.hosts), 'permits')
 
     def leave_and_return(self, rounds):
         one = self.hosts[-1]
         for _ in range(rounds):
             one.release()
             one.request()
-            self.wait_until(lambda: one.block, 'the permit')
+            self.wait_until(lambda: one.service.block, 'the permit')
