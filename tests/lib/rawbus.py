@@ -52,12 +52,16 @@ def read_line(sock):
     return line
 
 
-def connect(address, uid=None, descriptors=False):
-    """Returns a socket after SASL authentication; as another user if requested, for root only."""
+def connect(address, uid=None, descriptors=False, groups=None):
+    """Returns a socket after SASL authentication; as another user if requested, for root only. `groups` are then its
+    supplementary ones, and its group has the number of the user."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     sock.settimeout(buses.PATIENCE)
-    own = os.geteuid()
-    # The kernel stores the effective user at this moment.
+    own, own_group, own_groups = os.geteuid(), os.getegid(), os.getgroups()
+    # The kernel stores the effective user and the groups at this moment.
+    if groups is not None:
+        os.setgroups(groups)
+        os.setegid(uid)
     if uid is not None and uid != own:
         os.seteuid(uid)
     try:
@@ -65,6 +69,9 @@ def connect(address, uid=None, descriptors=False):
     finally:
         if uid is not None and uid != own:
             os.seteuid(own)
+        if groups is not None:
+            os.setegid(own_group)
+            os.setgroups(own_groups)
     name = str(own if uid is None else uid).encode().hex().encode()
     sock.sendall(b'\0AUTH EXTERNAL ' + name + b'\r\n')
     answer = read_line(sock)
@@ -125,12 +132,13 @@ class RawClient(LockCalls):
     # As bindings do; a client that doesn't is served only a limited number of calls on the bus.
     answers_pings = True
 
-    def __init__(self, address, hello=True, uid=None, descriptors=False):
-        self._begin(connect(address, uid, descriptors))
+    def __init__(self, address, hello=True, uid=None, descriptors=False, groups=None):
+        self._begin(connect(address, uid, descriptors, groups))
         if hello:
             self.name = self._driver('Hello')[0]
             if uid is not None:
                 PRINCIPALS[address, self.name] = uid
+                GROUPS[address, self.name] = groups or ()
 
     @classmethod
     def on_socket(cls, sock):

@@ -257,7 +257,9 @@ class MachineCase(BusTestCase):
         self.unit.systemctl('reset-failed')
 
     def user(self, uid, **kw):
-        return self._adopt(UserClient(self.bus.address, uid, **kw))
+        client = self._adopt(UserClient(self.bus.address, uid, **kw))
+        self.monitor.position()  # see socket_client()
+        return client
 
     def report(self):
         return (f'{self.unit.journal(self.begin_of_journal)}\nthe bus log:\n'

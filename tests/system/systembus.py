@@ -7,29 +7,24 @@ on it runs as a separate user. Needs root.
 The users exist only on that bus, not on the machine."""
 
 import functools
+import multiprocessing
 import os
-import pickle
 import shutil
-import signal
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
 import threading
-import traceback
 import unittest
 import xml.etree.ElementTree as ElementTree
 
 import buses
-from buses import (PATIENCE, Bus, die_with_parent, environment, read_lines, read_text, spawn,
+from buses import (Bus, environment, read_lines, read_text, spawn,
                    why_no_other_users, write_text)
-from calls import DBusError
 from harness import BusTestCase, RawClient, Service
 from installation import Installation
-from rawbus import GROUPS, PRINCIPALS
 from smallfs import namespace
-from sockets import LockError, SocketClient
+from sockets import SocketClient
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STOCK_RULES = '/usr/share/dbus-1/system.conf'
@@ -130,114 +125,42 @@ class SystemBus(Bus):
 
 
 class UserClient:
-    """A client of another user, in a separate process: each method of RawClient is executed there.
-    With `by_socket` its lock operations use a lock socket. `groups` are its supplementary ones."""
+    """A client of another user. With `by_socket` its lock operations use a lock socket. `groups` are its supplementary
+    ones."""
 
     def __init__(self, address, uid, by_socket=False, groups=()):
-        self.uid = uid
-        self._socket, other_end = socket.socketpair()
-        self.pid = os.fork()
-        if self.pid == 0:
-            try:
-                self._socket.close()
-                become(uid, groups)
-                die_with_parent()
-                self._serve(other_end, address, by_socket)
-            finally:
-                os._exit(1)
-        other_end.close()
-        self._socket.settimeout(PATIENCE * 2)
-        try:
-            self.name = self._receive(self._socket)
-            PRINCIPALS[address, self.name] = uid
-            GROUPS[address, self.name] = groups
-        except BaseException:
-            self.close()
-            raise
+        self.uid, self.pid = uid, os.getpid()
+        client = RawClient(address, uid=uid, descriptors=True, groups=groups)
+        self.client = SocketClient(client) if by_socket else client
 
-    # ---- in the other process
+    def __getattr__(self, name):
+        return getattr(self.client, name)
 
-    def _serve(self, sock, address, by_socket):
-        try:
-            self.client = client = RawClient(address, descriptors=True)
-            if by_socket:
-                self.client = SocketClient(client)
-        except Exception:  # pylint: disable=broad-except
-            self._send(sock, RuntimeError(traceback.format_exc()))
-            return
-        self._send(sock, client.name)
-        while True:
-            method, args, kw = self._receive(sock)
-            try:
-                own = getattr(self, f'_do_{method}', None)
-                result = own(*args, **kw) if own else getattr(self.client, method)(*args, **kw)
-            except Exception as error:  # pylint: disable=broad-except
-                result = error if isinstance(error, (DBusError, LockError, OSError)) else \
-                    RuntimeError(traceback.format_exc())
-            self._send(sock, result)
-
-    def _do_events(self):
+    def events(self):
         """All signals of the service so far, and events on a lock socket."""
         if isinstance(self.client, SocketClient):
             self.client.socket.sync()
         self.client.ping()
         return list(self.client.events)
 
-    def _do_received(self):
+    def received(self):
         """All messages so far, as text."""
         self.client.ping()
         return '\n'.join(str(message) for message in self.client.log)
 
-    def _do_reopen(self):
-        """Opens another lock socket when the first was closed. Returns the keys of live
-        requests."""
+    def reopen(self):
+        """Opens another lock socket when the first was closed. Returns the keys of live requests."""
         self.client.socket.read_to_end()
         return [entry.key for entry in self.client.reopen()]
 
-    def _do_run(self, function, *args):
-        """Runs a function of a module as this user."""
-        return function(*args)
-
-    # ---- between the processes
-
-    @staticmethod
-    def _send(sock, what):
-        data = pickle.dumps(what)
-        sock.sendall(struct.pack('=I', len(data)) + data)
-
-    @staticmethod
-    def _receive(sock):
-        def read(size):
-            data = b''
-            while len(data) < size:
-                if not (chunk := sock.recv(size - len(data))):
-                    raise EOFError('the process of a client has ended')
-                data += chunk
-            return data
-        result = pickle.loads(read(*struct.unpack('=I', read(4))))
-        if isinstance(result, Exception):
-            raise result
-        return result
-
-    def __getattr__(self, method):
-        if method.startswith('_'):
-            raise AttributeError(method)
-
-        def call(*args, **kw):
-            self._send(self._socket, (method, args, kw))
-            return self._receive(self._socket)
-        return call
-
-    def close(self):
-        if self.pid:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-            self.pid = 0
-            self._socket.close()
+    def run(self, function, *args):
+        """Runs a function of a module in a process of this user."""
+        with multiprocessing.get_context('fork').Pool(1, become, (self.uid,)) as pool:
+            return pool.apply(function, args)
 
 
-def become(uid, groups=()):
-    os.setgroups(groups)
+def become(uid):
+    os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
 
@@ -295,4 +218,6 @@ class SystemCase(BusTestCase):
         return service.wait_ready(cls.control) if ready else service
 
     def user(self, uid, **kw):
-        return self._adopt(UserClient(self.bus.address, uid, **kw))
+        client = self._adopt(UserClient(self.bus.address, uid, **kw))
+        self.monitor.position()  # see socket_client()
+        return client
