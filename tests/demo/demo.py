@@ -11,12 +11,10 @@ commands to try are printed.
 """
 
 import argparse
-import json
 import os
 import pathlib
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -24,10 +22,10 @@ import time
 
 from gi.repository import Gio, GLib
 
+from harness import ProcessClient
 from terminal import Terminal
 
 HERE = pathlib.Path(__file__).resolve().parent
-LINE_CLIENT = str(HERE.parent / "lib" / "lineclient.py")
 BUCKET = "/org/w3/WebLocks/bucket/default"
 REPLY_MS = 10000
 
@@ -43,41 +41,23 @@ BUS_CONFIG = """<busconfig>
 """
 
 
-class Person:
-    """A client process with a name for the output."""
+class Person(ProcessClient):
+    """A client process with a name for the output; its `name` is that on the bus."""
 
-    def __init__(self, name, address):
-        self.name = name
-        self.process = subprocess.Popen([sys.executable, LINE_CLIENT, address], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
-        self.client_id = self.expect("name")["name"]
-
-    def expect(self, what):
-        """Returns what it prints next, which has to be that; nobody watches or asks for Wanted here."""
-        line = json.loads(self.process.stdout.readline())
-        while "wanted" in line:
-            line = json.loads(self.process.stdout.readline())
-        if what not in line:
-            raise SystemExit(f"{self.name} printed {line} instead of {what!r}")
-        return line
+    def __init__(self, person, address):
+        super().__init__(address, os.environ)
+        self.person = person
 
     def expect_signal(self, signal):
         """Returns its last argument, a token or a reason, and when it came."""
-        line = self.expect("signal")
-        if line["signal"] != signal:
-            raise SystemExit(f"{self.name} got {line['signal']} instead of {signal}")
-        return line["args"][-1], line["at"]
+        self.wait_for(lambda: self.events, what=signal)
+        event = self.events.pop(0)
+        if event.signal != signal:
+            raise SystemExit(f"{self.person} got {event.signal} instead of {signal}")
+        return event.args[-1], event.at
 
-    def ask(self, what, **arguments):
-        print(json.dumps({"do": what, "bucket": "default", **arguments}), file=self.process.stdin, flush=True)
-        return self.expect("result")["result"]
-
-    def request(self, name, why, what="request", **options):
-        """Requests a lock; returns (id, token) of the reply."""
-        return self.ask(what, name=name, options={"why": why, **options})
-
-    def kill(self):
-        self.process.send_signal(signal.SIGKILL)
+    def end(self):
+        self.kill()
         self.process.wait()
 
     def leave(self):
@@ -85,7 +65,7 @@ class Person:
         self.process.wait()
 
     def __str__(self):
-        return f"{self.name:<6}(pid {self.process.pid})"
+        return f"{self.person:<6}(pid {self.pid})"
 
 
 class Stage:
@@ -139,7 +119,7 @@ class Stage:
     def print_table(self):
         """Prints the reply to Inspect as a table."""
         rows = [("NAME", "MODE", "STATE", "POSITION", "CLIENT", "WHO", "WHY")]
-        names = {person.client_id: str(person) for person in self.people}
+        names = {person.name: str(person) for person in self.people}
         entries, _ = self.ask(BUCKET, "org.w3.WebLocks", "Inspect",
                               GLib.Variant("(a{sv})", ({},)))
         for entry in sorted(entries, key=lambda e: (e["name"], e["state"], e["position"])):
@@ -182,16 +162,16 @@ def show_crash(stage):
     """Three processes request a lock, the holder is killed; returns the other two."""
     headline('1. Three processes request the lock "printer"')
     anna, ben, carla = (stage.person(name) for name in ("anna", "ben", "carla"))
-    _, token = anna.request("printer", "report.pdf")
+    _, token = anna.request("printer", why="report.pdf")
     print(f"     {anna} requests it: granted immediately, fencing token {token}")
     for person, why in ((ben, "tickets.pdf"), (carla, "poster.pdf")):
-        person.request("printer", why)
+        person.request("printer", why=why)
         print(f"     {person} requests it: pending")
     stage.print_table()
 
     headline("2. The holder crashes")
     killed_at = time.monotonic()
-    anna.kill()
+    anna.end()
     print(f"     {anna} is killed with SIGKILL while holding the lock")
     token, granted_at = ben.expect_signal("Granted")
     print(f"     {ben} gets the lock {milliseconds(killed_at, granted_at)} later, token {token}")
@@ -202,7 +182,7 @@ def show_crash(stage):
 def show_steal(stage, ben):
     headline("3. A process steals the lock")
     dora = stage.person("dora")
-    lock, token = dora.request("printer", "fire-alarm.txt", "steal")
+    lock, token = dora.steal("printer", why="fire-alarm.txt")
     print(f"     {dora} steals it: granted immediately, token {token}")
     reason, _ = ben.expect_signal("Released")
     print(f'     {ben} is notified that it has lost the lock; reason "{reason}"')
@@ -214,7 +194,7 @@ def show_timeout(stage):
     headline("4. A request with a time-out of 300 ms")
     emil = stage.person("emil")
     asked_at = time.monotonic()
-    emil.request("printer", "memo.txt", timeout=300)
+    emil.request("printer", why="memo.txt", timeout=300)
     reason, ended_at = emil.expect_signal("Released")
     print(f'     {emil} requests it: notified after {milliseconds(asked_at, ended_at)}; reason "{reason}"')
 
@@ -222,7 +202,7 @@ def show_timeout(stage):
 def show_order(stage, dora, lock, carla):
     headline("5. Carla has kept her place in the queue")
     released_at = time.monotonic()
-    dora.ask("release", id=lock)
+    dora.release(lock)
     token, granted_at = carla.expect_signal("Granted")
     print(f"     {dora} releases it")
     print(f"     {carla} gets it {milliseconds(released_at, granted_at)} later, token {token}")
@@ -233,10 +213,10 @@ def show_shared(stage):
     headline('6. Readers share the lock "album", a writer waits for them')
     readers = [stage.person(name) for name in ("finn", "gita")]
     for person in readers:
-        person.request("album", "looking", mode="shared")
+        person.request("album", why="looking", mode="shared")
         print(f"     {person} requests a shared lock: granted immediately")
     hugo = stage.person("hugo")
-    hugo.request("album", "sorting")
+    hugo.request("album", why="sorting")
     print(f"     {hugo} requests an exclusive lock: pending")
     stage.print_table()
     return readers, hugo
@@ -255,7 +235,7 @@ def show_service_crash(stage, readers, hugo):
     print()
     for person in readers:
         killed_at = time.monotonic()
-        person.kill()
+        person.end()
         print(f"     {person} is killed, too")
     token, granted_at = hugo.expect_signal("Granted")
     print(f"     {hugo} gets it {milliseconds(killed_at, granted_at)} later, token {token}")

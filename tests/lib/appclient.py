@@ -64,21 +64,9 @@ class AppClient(LineClient):
         self.flood = []
         write(name=self.client.name)
 
-    def do_call(self, member, *arguments, **options):
-        """Calls any method of LockCalls, by its name there."""
-        return getattr(self.client, member)(*arguments, **options)
-
     def do_call_at(self, member, *arguments, path):
         """The same on the object path of a bucket."""
         return getattr(self.client, member)(*arguments, bucket=Path(path))
-
-    def obey(self, command):
-        arguments = command.pop('arguments', ())
-        method = getattr(self, 'do_' + command.pop('do'))
-        try:
-            write(result=method(*arguments, **command))
-        except DBusError as error:
-            write(error=[error.name, error.message])
 
     def do_again(self):
         """Makes a call on another connection of this process. Returns the error's name, or ''."""

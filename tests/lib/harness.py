@@ -132,8 +132,11 @@ class ProcessClient:
     """A client in a separate process, to be stopped or killed. See lineclient.py."""
 
     def __init__(self, address, env):
-        self.process = spawn([sys.executable, os.path.join(HERE, 'lineclient.py'), address],
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, bufsize=0)
+        self.begin(spawn([sys.executable, os.path.join(HERE, 'lineclient.py'), address],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, bufsize=0))
+
+    def begin(self, process):
+        self.process = process
         self.events = []
         self.wanted = []
         self._data = b''
@@ -184,17 +187,20 @@ class ProcessClient:
         self.send_command(command, **arguments)
         return self._answer().get('result')
 
+    def call(self, member, *arguments, **options):
+        return self.ask('call', arguments=[member, *arguments], **options)
+
     def request(self, name, bucket='default', **kw):
-        return tuple(self.ask('request', name=name, bucket=bucket, options=kw))
+        return tuple(self.call('request', name, bucket, **kw))
 
     def steal(self, name, bucket='default', **kw):
-        return tuple(self.ask('steal', name=name, bucket=bucket, options=kw))
+        return tuple(self.call('steal', name, bucket, **kw))
 
     def release(self, id_, bucket='default'):
-        self.ask('release', id=id_, bucket=bucket)
+        self.call('release', id_, bucket)
 
     def ping(self):
-        self.ask('ping')
+        self.call('ping')
 
     signals = LockCalls.signals
     granted = LockCalls.granted

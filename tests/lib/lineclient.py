@@ -12,10 +12,8 @@ import select
 import signal
 import sys
 
-from gi.repository import GLib
-
-from calls import LOCKS, DBusError, bucket_path, options
-from rawbus import RawClient, method_call
+from calls import DBusError
+from rawbus import RawClient, lock_call
 
 
 def write(**what):
@@ -23,15 +21,9 @@ def write(**what):
     sys.stdout.flush()
 
 
-def lock_call(step):
-    """A message from ['request', bucket, name, options] or ['release', bucket, id]."""
-    kind, bucket, subject, *rest = step
-    member = kind.capitalize()
-    if kind in ('request', 'steal'):
-        body = GLib.Variant('(sa{sv})', (subject, options(**(rest[0] if rest else {}))))
-    else:
-        body = GLib.Variant('(t)', (subject,))
-    return method_call('org.w3.WebLocks', bucket_path(bucket), LOCKS, member, body)
+def call_of(kind, bucket, subject, options=None):
+    """A message: kind is `request`, with a name and options, or `release`, with an id."""
+    return lock_call(kind.capitalize(), subject, bucket, **(options or {}))
 
 
 class LineClient:
@@ -49,26 +41,18 @@ class LineClient:
             write(wanted=wanted)
         self.client.wanted.clear()
 
-    def do_request(self, name, bucket, options):
-        return self.client.request(name, bucket, **options)
-
-    def do_steal(self, name, bucket, options):
-        return self.client.steal(name, bucket, **options)
-
-    def do_release(self, id, bucket):
-        self.client.release(id, bucket)
-
-    def do_ping(self):
-        self.client.ping()
+    def do_call(self, member, *arguments, **options):
+        """Calls any method of LockCalls, by its name there."""
+        return getattr(self.client, member)(*arguments, **options)
 
     def do_many(self, steps):
         """Sends all, then collects all replies."""
-        serials = self.client.send_all([lock_call(step) for step in steps])
+        serials = self.client.send_all([call_of(*step) for step in steps])
         return [self.client.result(serial) for serial in serials]
 
     def do_send_and_die(self, steps):
         """Sends all and is killed immediately, without having read anything."""
-        self.client.send_all([lock_call(step) for step in steps])
+        self.client.send_all([call_of(*step) for step in steps])
         os.kill(os.getpid(), signal.SIGKILL)
 
     def run(self):
@@ -88,9 +72,10 @@ class LineClient:
                 self.obey(json.loads(line))
 
     def obey(self, command):
+        arguments = command.pop('arguments', ())
         method = getattr(self, 'do_' + command.pop('do'))
         try:
-            write(result=method(**command))
+            write(result=method(*arguments, **command))
         except DBusError as error:
             write(error=[error.name, error.message])
 

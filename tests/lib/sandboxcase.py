@@ -75,20 +75,13 @@ class AppProcess(ProcessClient):
     def __init__(self, address, env, command=(), descriptors=(), uid=None):
         # pylint: disable=super-init-not-called
         env = {**env, 'PYTHONPATH': HERE, 'PYTHONDONTWRITEBYTECODE': '1'}
-        self.process = subprocess.Popen(
+        process = subprocess.Popen(
             [*command, sys.executable, os.path.join(HERE, 'appclient.py'), address],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, bufsize=0,
             pass_fds=descriptors, preexec_fn=die_with_parent, **as_user(uid))
         for descriptor in descriptors:
             os.close(descriptor)
-        self.events = []
-        self.wanted = []
-        self._data = b''
-        self._answers = []
-        self.name = self._answer()['name']
-
-    def call(self, member, *arguments, **options):
-        return self.ask('call', arguments=[member, *arguments], **options)
+        self.begin(process)
 
     def sync(self):
         """A barrier: all signals that the service sent before are in `events`. The process writes
@@ -102,10 +95,6 @@ class AppProcess(ProcessClient):
     def clients(self, bucket='default'):
         """The clients whose locks and requests it can see."""
         return sorted(entry['clientId'] for entry in self.call('inspect', bucket)[0])
-
-    def close(self):
-        # All processes of the sandbox end with the one that made it.
-        super().close()
 
 
 class Sandboxes:

@@ -64,7 +64,7 @@ class Killed(SandboxCase):
         # A request of this client is visible: one that isn't killed is granted, and a watcher is
         # notified.
         surviving = make()
-        surviving.send_command('request', name='n', bucket='default', options={})
+        surviving.send_command('call', arguments=['request', 'n'])
         self.wait_stopped()
         self.daemon.resume()
         surviving._answer()
@@ -75,7 +75,7 @@ class Killed(SandboxCase):
 
         killed = make()
         # The reply is requested, and another call is queued behind it.
-        killed.send_command('request', name='m', bucket='default', options={})
+        killed.send_command('call', arguments=['request', 'm'])
         self.wait_stopped()
         self.kill_and_wait(killed)
         begin = self.monitor.position()
