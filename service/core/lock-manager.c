@@ -292,12 +292,12 @@ lock_manager_request(LockManager *manager,
         request = NULL;
     if (request != NULL)
         return repeat_request(manager, request, name, options, out_request);
-    if (options->cell != NULL && options->cell->request != NULL)
-        cell_close(options->cell->request);
     result = check_limits(manager, agent, name, options);
     if (result != LOCK_RESULT_OK)
         return result;
 
+    if (options->cell != NULL && options->cell->request != NULL)
+        cell_close(options->cell->request);
     queue = lock_queue_get(manager, name);
     if (queue->held.head != NULL && ((LockRequest *)queue->held.head->data)->cell != NULL)
         cell_close(queue->held.head->data);

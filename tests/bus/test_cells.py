@@ -546,9 +546,10 @@ class Limits(CellCase):
         handle.park('x')
         self.assertEqual(self.fill(sock, 'requestsPerClient'), 10)
         for limit, options in (('nameBytes', {'name': 'n' * 60_000}), ('whyBytes', {'name': 'y', 'why': 'w' * 60_000})):
-            with self.assertRaises(LockError) as caught:
-                sock.request(**options)
-            self.assertEqual((caught.exception.short, caught.exception.message), ('LimitsExceeded', limit))
+            for client, cell in ((sock, {}), (handle.sock, {'cell': 1})):
+                with self.assertRaises(LockError) as caught:
+                    client.request(**options, **cell)
+                self.assertEqual((caught.exception.short, caught.exception.message), ('LimitsExceeded', limit))
         self.assertTrue(handle.enter())
 
     def fill(self, sock, limit):
