@@ -380,8 +380,8 @@ web_locks_handle_request(WebLocksHandle *self, GCancellable *cancellable)
  * @error: return location for an error
  *
  * Enters with the result of the request. See web_locks_handle_enter_sync() for errors;
- * [error@WebLocks.Error.INVALID_STATE] also if the request is not completed, or its result was
- * taken.
+ * [error@WebLocks.Error.INVALID_STATE] also if the request is that of another handle or of none, is
+ * not completed, or its result was taken.
  *
  * Returns: whether the lock is held now; otherwise @error is set
  * Since: 0.1
@@ -391,6 +391,11 @@ web_locks_handle_take(WebLocksHandle *self, WebLocksRequest *request, GError **e
 {
     g_return_val_if_fail(WEB_LOCKS_IS_HANDLE(self), FALSE);
     g_return_val_if_fail(WEB_LOCKS_IS_REQUEST(request), FALSE);
+    if (!web_locks_request_is_of(request, self)) {
+        g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE,
+                            _("the request is not one of this handle"));
+        return FALSE;
+    }
     return take(self, web_locks_request_finish(request, error), g_thread_self(), error);
 }
 

@@ -14,3 +14,6 @@ WebLocksRequest *web_locks_request_new_pending(WebLocksManager *manager,
                                                gpointer owner,
                                                GCancellable *cancellable,
                                                Caller *out_caller);
+
+/* Whether it is that of new_pending(). */
+gboolean web_locks_request_is_of(WebLocksRequest *self, gconstpointer owner);

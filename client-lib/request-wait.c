@@ -58,6 +58,12 @@ web_locks_request_new_pending(WebLocksManager *manager,
     return self;
 }
 
+gboolean
+web_locks_request_is_of(WebLocksRequest *self, gconstpointer owner)
+{
+    return self->owner == owner;
+}
+
 /**
  * web_locks_request_new:
  * @manager: a manager

@@ -8,7 +8,7 @@ import dis
 import sys
 import threading
 
-from harness_python import CTRL_C, Errors, GLib, PythonTestCase
+from harness_python import CTRL_C, Errors, GLib, PythonTestCase, WebLocks
 
 ROUNDS = 20
 THREADS = 3
@@ -110,6 +110,20 @@ class Handles(PythonTestCase):
                 self.assert_error_is(caught.exception, Errors.INVALID_STATE)
                 self.assertTrue(self.handle.held)
             self.assertFalse(self.handle.held)
+
+    def test_request_of_another(self):
+        """Its lock is not that of the handle."""
+        other = self.manager.prepare('y')
+        for request in (other.request(None), WebLocks.Request.new(self.manager, 'z', None, None)):
+            while not request.wait():
+                pass
+            with self.assertRaises(GLib.Error) as caught:
+                self.handle.take(request)
+            self.assert_error_is(caught.exception, Errors.INVALID_STATE)
+            self.assertFalse(self.handle.get_entered())
+            del request
+        with other:
+            pass
 
     def test_left_in_the_body(self):
         with self.handle:
