@@ -10,6 +10,25 @@
 #include "shell-word.h"
 
 char *
+viewer_isolate(const char *name)
+{
+    GString *text;
+
+    if (g_str_is_ascii(name))
+        return g_strdup(name);
+    text = g_string_new("\u2068"); /* FIRST STRONG ISOLATE */
+    for (; *name != '\0'; name = g_utf8_next_char(name)) {
+        const gunichar character = g_utf8_get_char(name);
+
+        if ((character < 0x202a || character > 0x202e) &&
+            (character < 0x2066 || character > 0x2069))
+            g_string_append_unichar(text, character);
+    }
+    g_string_append(text, "\u2069"); /* POP DIRECTIONAL ISOLATE */
+    return g_string_free(text, FALSE);
+}
+
+char *
 viewer_describe_state(WebLocksLockInfo *info)
 {
     const gboolean is_shared = web_locks_lock_info_get_mode(info) == WEB_LOCKS_MODE_SHARED;
@@ -65,9 +84,10 @@ viewer_get_process(WebLocksLockInfo *info)
 char *
 viewer_describe_process(WebLocksLockInfo *info)
 {
+    g_autofree char *process = viewer_isolate(viewer_get_process(info));
+
     /* Translators: the name of a process, and its process id. */
-    return g_strdup_printf(_("%s (process %u)"), viewer_get_process(info),
-                           web_locks_lock_info_get_who_pid(info));
+    return g_strdup_printf(_("%s (process %u)"), process, web_locks_lock_info_get_who_pid(info));
 }
 
 char *

@@ -8,6 +8,9 @@
 
 #include <weblocks/weblocks.h>
 
+/* A name that another program has chosen, for a sentence: it doesn't change the direction of the
+ * text around it. */
+char *viewer_isolate(const char *name);
 /* "Held", "Held, shared", "Held, 3 slots", "Waiting" ... */
 char *viewer_describe_state(WebLocksLockInfo *info);
 /* "Shared", "3 slots"; "" for an exclusive lock of one. */

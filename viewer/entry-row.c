@@ -199,9 +199,10 @@ on_end(ViewerEntryRow *self)
     GtkWindow *window = GTK_WINDOW(gtk_widget_get_root(GTK_WIDGET(self)));
     WebLocksLockInfo *info = entry->info;
     g_autofree char *body = build_body(entry);
+    g_autofree char *title = viewer_isolate(entry->resource->title);
     g_autofree char *heading =
         /* Translators: %s is the name of a lock. */
-        g_strdup_printf(_("End the Lock “%s”?"), entry->resource->title);
+        g_strdup_printf(_("End the Lock “%s”?"), title);
     GtkWidget *dialog = adw_message_dialog_new(window, heading, body);
 
     adw_message_dialog_add_responses(ADW_MESSAGE_DIALOG(dialog), "cancel", _("_Cancel"), "end",

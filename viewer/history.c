@@ -6,6 +6,8 @@
 #include <glib/gi18n.h>
 #include <gtk/gtk.h>
 
+#include "describe.h"
+
 /* The events that are remembered of all resources together, and those that are shown of one. */
 #define EVENTS_MAX    5000
 #define EVENTS_OF_ONE 100
@@ -32,11 +34,11 @@ viewer_event_describe(ViewerEvent *self)
         [VIEWER_EVENT_GONE] = N_("%s (process %u) no longer waits"),
     };
     const char *sentence = _(sentences[self->kind]);
+    g_autofree char *name = viewer_isolate(self->entry->application->name);
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    return g_strdup_printf(sentence, self->entry->application->name,
-                           web_locks_lock_info_get_who_pid(self->entry->info));
+    return g_strdup_printf(sentence, name, web_locks_lock_info_get_who_pid(self->entry->info));
 #pragma GCC diagnostic pop
 }
 

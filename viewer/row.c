@@ -116,10 +116,10 @@ static void
 show_waiter(ViewerRow *self, ViewerEntry *entry)
 {
     WebLocksLockInfo *info = entry->info;
+    g_autofree char *name = viewer_isolate(entry->application->name);
     g_autofree char *title =
         /* Translators: the position in a queue, and the name of an application. */
-        g_strdup_printf(_("%u. %s"), web_locks_lock_info_get_position(info),
-                        entry->application->name);
+        g_strdup_printf(_("%u. %s"), web_locks_lock_info_get_position(info), name);
 
     set_text(self->title, title);
     set_text(self->subtitle, web_locks_lock_info_get_why(info));

@@ -2,10 +2,11 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* The models of the viewer, without a window: what they refer to is freed with them; the order of
- * a queue; how a name is quoted in a command. */
+ * a queue; how a name is quoted in a command, and isolated in a sentence. */
 
 #include "tests/client/fixture.h"
 #include "tests/lib/case.h"
+#include "viewer/describe.h"
 #include "viewer/lock-table.h"
 #include "viewer/shell-word.h"
 
@@ -139,6 +140,23 @@ TEST("/viewer-table/quoted-for-shell", test_quoted_for_shell)
                      NULL, &error);
         g_assert_no_error(error);
         g_assert_cmpstr(output, ==, words[i][0]);
+    }
+}
+
+/* In a sentence, a name of another direction, or that changes it, ends with the name. */
+TEST("/viewer-table/isolated", test_isolated)
+{
+    static const char *const names[][2] = {
+        {"rsync", "rsync"},
+        {"é", "\u2068é\u2069"},
+        {"\u05d0 1", "\u2068\u05d0 1\u2069"},
+        {"a\u202eb\u2066c\u2069\u2069d\u202c", "\u2068abcd\u2069"},
+    };
+
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autofree char *name = viewer_isolate(names[i][0]);
+
+        g_assert_cmpstr(name, ==, names[i][1]);
     }
 }
 

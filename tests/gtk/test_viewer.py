@@ -50,6 +50,17 @@ class List(ViewerTestCase):
         viewer.wait_rows([OTHER, '2 locks and requests'], *held, *held,
                          [WHO, '1 lock or request'], [name, 'default', 'Waiting, 2 slots'])
 
+    def test_name_of_several_lines(self):
+        holder = self.client()
+        names = [self.unique('one'), self.unique('several') + '\n' * 20]
+        for name in names:
+            holder.request(name, why=name)
+        viewer = self.open()
+        viewer.wait_rows([WHO, '2 locks and requests'],
+                         *[[name, f'{name} · default', 'Held'] for name in names])
+        _application, one, several = [item.extents()[3] for item in viewer.items()]
+        self.assertEqual(one, several)
+
     def test_search_and_filter(self):
         holder, waiter = self.client(), self.client()
         one, other = self.unique('one'), self.unique('other')
