@@ -25,5 +25,5 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(SdBusMessage, sd_bus_message_unref)
 static inline gboolean
 sd_bus_is_transient(int r)
 {
-    return r == -ENOBUFS || r == -ENOMEM || r == -ETOOMANYREFS || r == -EAGAIN || r == -EINTR;
+    return r == -ENOBUFS || r == -ENOMEM || r == -EAGAIN || r == -EINTR;
 }

@@ -15,6 +15,7 @@
 
 typedef struct {
     sd_bus_message *message;
+    sd_bus_message *refusal; /* in its place, if its descriptors can't be sent; NULL: it has none */
     gsize n_bytes;
 } BusMessage;
 
@@ -23,7 +24,10 @@ static void flush(TurnOutput *output);
 static void
 clear_message(gpointer data)
 {
-    sd_bus_message_unref(((BusMessage *)data)->message);
+    BusMessage *item = data;
+
+    sd_bus_message_unref(item->message);
+    sd_bus_message_unref(item->refusal);
 }
 
 void
@@ -51,9 +55,9 @@ bus_fini(Bus *bus)
 }
 
 static void
-put(Bus *bus, sd_bus_message *message, gsize n_bytes)
+put(Bus *bus, sd_bus_message *message, sd_bus_message *refusal, gsize n_bytes)
 {
-    const BusMessage item = {message, n_bytes + MESSAGE_BYTES};
+    const BusMessage item = {message, refusal, n_bytes + MESSAGE_BYTES};
 
     g_array_append_val(bus->messages, item);
     bus->n_bytes += item.n_bytes;
@@ -64,14 +68,14 @@ void
 bus_send(Client *client, sd_bus_message *message, gsize n_bytes)
 {
     flow_control_add(client->flow, n_bytes);
-    put(client->server->bus, message, n_bytes);
+    put(client->server->bus, message, NULL, n_bytes);
 }
 
 void
-bus_send_descriptor(Client *client, sd_bus_message *message)
+bus_send_descriptor(Client *client, sd_bus_message *message, sd_bus_message *refusal)
 {
     flow_control_add_descriptor(client->flow);
-    put(client->server->bus, message, DESCRIPTOR_BYTES);
+    put(client->server->bus, message, refusal, DESCRIPTOR_BYTES);
 }
 
 /* ---- sending */
@@ -93,20 +97,29 @@ count_queued(const Bus *bus)
 
 /* Returns FALSE if the message can't be sent now. */
 static gboolean
-send_message(Bus *bus, const BusMessage *item)
+send_message(Bus *bus, BusMessage *item)
 {
     guint64 n_queued = count_queued(bus);
     int r;
 
     if (n_queued == 0)
         bus->n_bytes_given = 0;
-    if (n_queued >= QUEUED_MAX || bus->n_bytes_given > BYTES_GIVEN_MAX)
+    if (n_queued >= QUEUED_MAX || bus->n_bytes_given > BYTES_GIVEN_MAX ||
+        (n_queued > 0 && item->refusal != NULL))
         return FALSE; /* there will be when the socket has taken some */
     r = sd_bus_send(bus->connection, item->message, NULL);
     if (sd_bus_is_transient(r)) {
         if (bus->retry_id == 0)
             bus->retry_id = g_timeout_add(RETRY_MS, on_retry, bus);
         return FALSE;
+    }
+    /* The kernel refuses descriptors while too many of the user's have been sent and not received,
+     * for as long as a program of that user wants, also a sandboxed one. Others don't wait for
+     * that. (sd-bus would keep the message if it had a queue.) */
+    if (r == -ETOOMANYREFS && item->refusal != NULL) {
+        sd_bus_message_unref(item->message);
+        item->message = g_steal_pointer(&item->refusal);
+        return send_message(bus, item);
     }
     /* After any other error the connection has ended, which its source will detect. */
     bus->n_bytes_given += item->n_bytes;

@@ -40,8 +40,9 @@ void bus_fini(Bus *bus);
  * size of its strings. */
 void bus_send(Client *client, sd_bus_message *message, gsize n_bytes);
 
-/* The same for a message with a file descriptor and next to no text. */
-void bus_send_descriptor(Client *client, sd_bus_message *message);
+/* The same for a message with file descriptors and next to no text. Takes `refusal` as well, which
+ * is sent in its place if the kernel does not let the service send descriptors. */
+void bus_send_descriptor(Client *client, sd_bus_message *message, sd_bus_message *refusal);
 
 /* Whether all messages have been passed to sd-bus, and whether the socket has accepted them. */
 gboolean bus_is_sent(const Bus *bus);

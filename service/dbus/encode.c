@@ -136,17 +136,26 @@ static const struct {
                              "the request cannot be stored: no space left in the state directory"},
 };
 
-void
-encode_error(Client *client, const LockCall *call, const char *name, const char *text)
+sd_bus_message *
+encode_new_error(const Client *client, const LockCall *call, const char *name, const char *text)
 {
     const sd_bus_error error = SD_BUS_ERROR_MAKE_CONST(name, text);
     g_autoptr(SdBusMessage) message = NULL;
     sd_bus_message *reply = NULL;
 
     if (!call->wants_reply)
-        return;
+        return NULL;
     message = get_message(client, call);
-    if (sd_bus_message_new_method_error(message, &reply, &error) >= 0)
+    sd_bus_message_new_method_error(message, &reply, &error);
+    return reply;
+}
+
+void
+encode_error(Client *client, const LockCall *call, const char *name, const char *text)
+{
+    sd_bus_message *reply = encode_new_error(client, call, name, text);
+
+    if (reply != NULL)
         bus_send(client, reply, 0);
 }
 

@@ -18,6 +18,10 @@ extern const Channel bus_channel;
 /* Returns an empty reply to append to, owned by the caller, or NULL if the call wants no reply. */
 sd_bus_message *encode_new_reply(const Client *client, const LockCall *call);
 
+/* The same for an error reply. */
+sd_bus_message *
+encode_new_error(const Client *client, const LockCall *call, const char *name, const char *text);
+
 /* Sends an empty reply, if the call wants one. */
 void encode_done(Client *client, const LockCall *call);
 

@@ -104,7 +104,7 @@ static void
 open_socket(Client *client, const LockCall *call)
 {
     Server *server = client->server;
-    sd_bus_message *reply = NULL;
+    sd_bus_message *reply = NULL, *refusal;
     int fd, page_fd = -1;
 
     if (call->version < PACKET_VERSION_MIN) {
@@ -132,12 +132,16 @@ open_socket(Client *client, const LockCall *call)
         if (page_fd >= 0)
             close(page_fd);
     }
-    if (reply != NULL) {
-        bus_send_descriptor(client, reply);
+    refusal = encode_new_error(client, call, BUS_ERROR_LIMITS_EXCEEDED,
+                               "no file descriptors left for sockets");
+    if (reply != NULL && refusal != NULL) {
+        bus_send_descriptor(client, reply, refusal);
         return;
     }
     cell_offers_close_socket(client, 0);
-    encode_error(client, call, BUS_ERROR_LIMITS_EXCEEDED, "no file descriptors left for sockets");
+    sd_bus_message_unref(reply);
+    if (refusal != NULL)
+        bus_send(client, refusal, 0);
 }
 
 static void

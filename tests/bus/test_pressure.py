@@ -7,6 +7,8 @@ import collections
 import os
 import resource
 import signal
+import subprocess
+import sys
 import time
 import unittest
 
@@ -185,6 +187,53 @@ class ABusThatDoesNotRead(OwnBus):
         watcher.wait_for(lambda: n_received() + n_missed() >= self.HELD + self.WAITING, what='all')
         self.assertEqual(n_received() + n_missed(), self.HELD + self.WAITING)
         return n_received()
+
+
+class DescriptorsInFlight(OwnBus):
+    """The kernel lets a user send no more descriptors while as many as a process may open have been sent and
+    not received. So an application in a sandbox can do this to its user's service."""
+
+    MANY = 256
+    APPLICATION = f"""
+import array, os, socket
+pairs = [socket.socketpair() for _ in range({MANY} // 100 + 1)]
+for one, _ in pairs:
+    one.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [0] * 100))])
+print('sent', flush=True)
+os.read(0, 1)
+"""
+
+    def spawn(self, command, **options):
+        """As a user without privileges, to whom that limit applies."""
+        if os.getuid() == 0:
+            if not buses.can_be_others():
+                self.skipTest('only root can start programs as other users')
+            options.update(user=buses.NOBODY, group=buses.NOBODY, extra_groups=[])
+        process = buses.spawn(command, **options)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_nobody_else_waits(self):
+        self.spawn(['sh', '-c', f'ulimit -n {self.MANY} && exec "$@"', 'sh', environment('WEBLOCKSD'),
+                    '--no-state', f'--address={self.bus.address}'], env=self.bus.environment())
+        wait_for(lambda: owner_of(self.control) is not None, what='owned name')
+        client = RawClient(self.bus.address, descriptors=True)
+        self.addCleanup(client.close)
+        application = self.spawn([sys.executable, '-c', self.APPLICATION], stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE)
+        self.addCleanup(application.stdin.close)
+        self.addCleanup(application.stdout.close)
+        self.assertEqual(application.stdout.readline(), b'sent\n')
+        with self.assertRaises(DBusError) as caught:
+            open_socket(client)
+        self.assertEqual(caught.exception.short, 'LimitsExceeded')
+        id_, token = client.request('by the bus')
+        self.assertNotEqual(token, 0)
+        client.release(id_)
+        application.stdin.close()
+        application.wait()
+        self.assertNotEqual(open_socket(client).request('by the socket')[1], 0)
 
 
 class ATimeoutMeanwhile(OwnBus):
