@@ -3,6 +3,8 @@
 
 #include "bus.h"
 
+#include <errno.h>
+
 #define RETRY_MS 20
 /* The maximum number of messages in sd-bus's write queue, which could have 393,216. */
 #define QUEUED_MAX 1024
@@ -12,6 +14,10 @@
 #define MESSAGE_BYTES 256
 /* A message with a file descriptor takes as much of a turn: a bus has room for few. */
 #define DESCRIPTOR_BYTES (64UL * 1024)
+
+/* How often a bus that has closed the connection is tried, and the pause between. */
+#define TRIES          5
+#define TRY_PAUSE_USEC 10000
 
 typedef struct {
     sd_bus_message *message;
@@ -52,6 +58,36 @@ bus_fini(Bus *bus)
     /* Not flushed, since that would block if the bus does not read. */
     sd_bus_close(bus->connection);
     g_clear_pointer(&bus->connection, sd_bus_unref);
+}
+
+static gboolean
+is_refused(const char *address)
+{
+    sd_bus *bus = NULL;
+    int r = sd_bus_new(&bus);
+
+    if (r >= 0)
+        r = sd_bus_set_address(bus, address);
+    if (r >= 0)
+        r = sd_bus_start(bus); /* it connects, and does not wait for the authentication */
+    sd_bus_close(bus);
+    sd_bus_unref(bus);
+    return r == -ECONNREFUSED || r == -ENOENT;
+}
+
+gboolean
+bus_has_ended(const Bus *bus)
+{
+    const char *address = NULL;
+
+    if (sd_bus_get_address(bus->connection, &address) < 0)
+        return FALSE;
+    for (guint i = 1; !is_refused(address); i++) {
+        if (i == TRIES)
+            return FALSE;
+        g_usleep(TRY_PAUSE_USEC);
+    }
+    return TRUE;
 }
 
 static void

@@ -48,5 +48,10 @@ void bus_send_descriptor(Client *client, sd_bus_message *message, sd_bus_message
 gboolean bus_is_sent(const Bus *bus);
 gboolean bus_is_written(const Bus *bus);
 
+/* Whether the bus, which has closed the connection, accepts no other one: then all unique names are
+ * over. It may close its listening socket a moment after its connections, so this waits up to
+ * 50 ms. */
+gboolean bus_has_ended(const Bus *bus);
+
 /* Whether the socket accepts no more output now. Then no more calls should be read from it. */
 gboolean bus_is_backed_up(const Bus *bus);

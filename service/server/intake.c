@@ -186,7 +186,7 @@ bus_source_dispatch(GSource *source, GSourceFunc callback, gpointer user_data)
     } while (r > 0 && --n_left > 0 && may_read(server));
     if ((r >= 0 || sd_bus_is_transient(r)) && sd_bus_is_open(bus) > 0)
         return G_SOURCE_CONTINUE;
-    lifecycle_fail(server, "the connection to the bus has ended");
+    lifecycle_on_bus_lost(server);
     return G_SOURCE_REMOVE;
 }
 

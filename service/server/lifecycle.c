@@ -12,6 +12,7 @@
 #include "document-calls.h"
 #include "operations.h"
 #include "scheduler.h"
+#include "state.h"
 #include "watches.h"
 
 /* How long it may take until the last calls are served, and the bus has read all replies. */
@@ -45,6 +46,21 @@ lifecycle_fail(Server *server, const char *format, ...)
     va_start(arguments, format);
     g_logv(G_LOG_DOMAIN, G_LOG_LEVEL_WARNING, format, arguments);
     va_end(arguments);
+    lifecycle_end(server, EXIT_FAILURE);
+}
+
+void
+lifecycle_on_bus_lost(Server *server)
+{
+    if (server->stage == SERVER_ENDED)
+        return;
+    if (!bus_has_ended(server->bus)) {
+        lifecycle_fail(server, "the connection to the bus has ended");
+        return;
+    }
+    g_info("the bus has ended");
+    if (server->state != NULL)
+        state_discard(server->state);
     lifecycle_end(server, EXIT_FAILURE);
 }
 

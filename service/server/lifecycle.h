@@ -44,6 +44,10 @@ void lifecycle_run(Server *server);
 /* Logs why the service can't start, or continue, and ends it; does nothing if it has ended. */
 void lifecycle_fail(Server *server, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
+/* The connection to the bus has ended, and with it the service. If the bus itself has ended, which
+ * is no failure that anybody has to be told of, the files of the state are removed. */
+void lifecycle_on_bus_lost(Server *server);
+
 /* Ends the service in the order above, in bounded time; one that has not begun yet ends
  * immediately. Further calls have no effect (systemd sends SIGTERM when the name is released). */
 void lifecycle_stop(Server *server);

@@ -55,6 +55,7 @@ struct State {
     GPtrArray *requests;   /* of LockRequest: those that changed in this turn */
     GPtrArray *agents;     /* of Agent: those whose record is to be written or removed */
     GByteArray *frame;
+    gboolean is_discarded;
 };
 
 /* ---- life */
@@ -94,16 +95,27 @@ state_open(const StateOptions *options, GError **error)
 }
 
 void
+state_discard(State *self)
+{
+    self->is_discarded = TRUE;
+}
+
+void
 state_free(State *self)
 {
-    if (self->user_agent != NULL)
+    if (self->user_agent != NULL && !self->is_discarded)
         state_commit(self);
     crash_guard_end(FALSE);
     g_clear_pointer(&self->pages, cell_pages_free);
+    g_clear_pointer(&self->vanished, vanished_free);
+    if (self->is_discarded) {
+        unlink(self->log->path);
+        unlink(self->log->spare_path);
+        unlink(self->lock_path);
+    }
     g_clear_pointer(&self->log, log_free);
     if (self->lock_fd >= 0)
         close(self->lock_fd);
-    g_clear_pointer(&self->vanished, vanished_free);
     g_ptr_array_unref(self->requests);
     g_ptr_array_unref(self->agents);
     g_byte_array_unref(self->frame);

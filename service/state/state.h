@@ -19,7 +19,7 @@
  * The file is `BUS.state` in the state directory, where BUS is the id of the bus, since unique
  * names are valid on one bus only. The process that has the lock on `BUS.lock` may write it. A
  * damaged state, or one of another boot, bus or format, is renamed to `BUS.state.aside`; the format
- * before this one is read.
+ * before this one is read. When the bus has ended, nobody needs the files any more.
  *
  * The functions are called in the order of this header. */
 
@@ -91,3 +91,6 @@ void state_commit(State *state);
 /* Replaces the file if it has mostly ended agents and requests. Called when the output of the turn
  * is sent. Does nothing before state_begin(). */
 void state_compact(State *state);
+
+/* The bus has ended: state_free() removes the files, except one that was put aside. */
+void state_discard(State *state);

@@ -10,10 +10,13 @@ import signal
 import stat
 import subprocess
 
-from buses import read_bytes, why_no_other_users, write_bytes
+import fakebus
+from buses import read_bytes, wait_exit, why_no_other_users, write_bytes
+from fakebus import FakeBus
 from harness import (PATIENCE, Bus, BusTestCase, RawClient, Service, diagnostic, environment,
-                     owner_of, service_with)
+                     owner_of, service_with, wait_for)
 from rawbus import lock_call
+from sockets import open_socket_and_cells
 from statecase import StateCase, bus_id, mode_of
 
 
@@ -236,6 +239,39 @@ class Whose(StateCase):
         self.assertEqual(holder.query()[0], [('x', 'exclusive', holder.name)])
         for client in clients_of_other:
             client.close()
+
+    def test_the_bus_ends(self):
+        """Then its state can't be used any more, and would fill the memory of the session."""
+        for end in 'stop', 'kill':
+            with self.subTest(end):
+                bus = Bus().start()
+                client = RawClient(bus.address, descriptors=True)
+                service = Service(bus, [f'--state-dir={self.directory}'])
+                self.addCleanup(service.end)
+                service.wait_ready(client)
+                client.request('x', key=1)
+                open_socket_and_cells(client)
+                self.assertNotEqual(os.listdir(self.directory), [])
+                getattr(bus, end)()
+                self.assertEqual(wait_exit(service.process), 1)
+                self.assertEqual(os.listdir(self.directory), [])
+                self.assertEqual(warnings(service), [])
+                client.close()
+                if end == 'kill':
+                    bus.stop()
+
+    def test_only_the_connection_ends(self):
+        """The next instance on this bus has the state."""
+        bus = FakeBus(self.bus.directory)
+        self.addCleanup(bus.close)
+        service = Service(bus, [f'--state-dir={self.directory}'])
+        self.addCleanup(service.end)
+        files = [f'{fakebus.ID}.{suffix}' for suffix in ('lock', 'state', 'state.new')]
+        wait_for(lambda: set(files) <= set(os.listdir(self.directory)), what='state')
+        bus.disconnect()
+        self.assertEqual(wait_exit(service.process), 1)
+        self.assertEqual(sorted(os.listdir(self.directory)), files)
+        self.assertEqual(len(warnings(service)), 1, service.stderr())
 
     def check_has_nothing(self, client, held):
         self.assertEqual(client.resync(), [])

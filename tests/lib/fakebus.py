@@ -61,9 +61,14 @@ class FakeBus:
         self._listener.close()
         self.go_on_reading()
         if self._socket is not None:
-            self._socket.shutdown(socket.SHUT_RDWR)
+            self.disconnect()
             self._thread.join()
             self._socket.close()
+
+    def disconnect(self):
+        """Ends the connection of the service; the bus still listens."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def environment(self):
         """Of a service, as buses.Bus has it."""
