@@ -154,6 +154,10 @@ end_locks(const Break *self, EndLocks *end)
         n_ended = end(self, manager, web_locks_snapshot_get_held(before), &error);
     if (error != NULL)
         return target_complain(&self->target, error);
+    if (manager == NULL && self->uid != geteuid() && geteuid() != 0) {
+        complain(_("only root may end the locks of another user"));
+        return STATUS_FORBIDDEN;
+    }
     if (n_ended == 0) {
         complain(_("the lock '%s' is not held"), self->name);
         return STATUS_CONFLICT;

@@ -13,7 +13,7 @@ import subprocess
 import time
 import unicodedata
 
-from buses import PATIENCE, environment, process_stat, read_text
+from buses import PATIENCE, environment, process_stat, read_text, why_no_other_users
 from cli import CliTestCase, children
 from harness import wait_for
 from isolationcases import public_name
@@ -446,7 +446,7 @@ class Break(ShowTestCase):
         self.broken(1, '--client', self.a.name, 'x')
 
     def test_not_held(self):
-        for more in ((), ('--app', 'org.example.None'), ('--uid', '12345')):
+        for more in ((), ('--app', 'org.example.None'), ('--uid', str(os.getuid()))):
             done = self.weblocks('break', '-b', self.bucket, *more, 'x')
             self.assertEqual((done.returncode, done.stdout, done.stderr),
                              (1, '', "weblocks: the lock 'x' is not held\n"))
@@ -473,6 +473,19 @@ class Break(ShowTestCase):
             self.assertEqual(other_user.query(self.bucket), ([], []))
             other_user.request('x', self.bucket)
         self.assertEqual(len(self.a.query(self.bucket)[0]), 1)
+        self.broken(1, '--uid', '12345', 'x')
+
+    def test_of_another_user_by_a_user(self):
+        """The answer does not depend on whether that user has such a lock."""
+        if why_no_other_users():
+            self.skipTest(why_no_other_users())
+        self.a.request('x', self.bucket)
+        for name in 'x', 'y':
+            done = self.weblocks('break', '-b', self.bucket, '--uid', '0', name, user=65534, group=65534)
+            self.assertEqual((done.returncode, done.stdout, done.stderr),
+                             (77, '', 'weblocks: only root may end the locks of another user\n'))
+        self.assertEqual(len(self.a.query(self.bucket)[0]), 1)
+
 
 class PrivateSession(ShowTestCase):
     """Commands have no request in the session: they see it, and end its locks, by its public name."""
