@@ -539,10 +539,9 @@ class Limits(CellCase):
 
     def test_parked_locks_that_are_no_reason_stay(self):
         """A request that is refused for another reason, or for what another client has, closes no cell."""
-        self.current.stop()
-        self.wait_free()
+        self.stop()
         self.start('--limit=requestsPerClient=10')
-        handle, sock = self.make_handle(), self.lock_socket()
+        handle, sock = Handle(self), self.lock_socket()
         handle.park('x')
         self.assertEqual(self.fill(sock, 'requestsPerClient'), 10)
         for limit, options in (('nameBytes', {'name': 'n' * 60_000}), ('whyBytes', {'name': 'y', 'why': 'w' * 60_000})):
