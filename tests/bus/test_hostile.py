@@ -15,7 +15,7 @@ import buses
 from buses import can_be_others, read_text, status_kib
 from calls import ADMIN, LOCKS, ROOT, SERVICE, other_path
 from fakebus import FakeBus
-from harness import (DRIVER, DRIVER_PATH, FACTOR, PATIENCE, Bus, BusTestCase, Gio, GLib,
+from harness import (DRIVER, DRIVER_PATH, FACTOR, PATIENCE, Bus, BusTestCase, DBusError, Gio, GLib,
                      RawClient, Service, diagnostic, environment, service_with, wait_for)
 from rawbus import lock_call, method_call, unpack
 from sockets import open_socket_call
@@ -332,16 +332,18 @@ class Floods(OwnBus):
             return None
 
     def test_a_stopped_client_keeps_its_locks(self):
-        """Without a time limit, however much is unread."""
-        id_, _ = self.flooder.request('x')
-        self.flooder.send_all([query_call() for _ in range(UNREAD_MAX + CALLS_WAITING // 2)])
+        """Without a time limit, however much is unread; until the service ends, which refuses what it
+        has deferred and would change nothing."""
+        self.flooder.request('x')
+        serials = self.flooder.send_all([query_call() for _ in range(UNREAD_MAX + CALLS_WAITING // 2)])
         self.flooder.pass_the_bus(self.control)
         self.calm.ping()
         wait_quiet(self.service)
         self.assertEqual([entry[2] for entry in self.calm.query()[0]], [self.flooder.name])
-        read_on(self.flooder)
-        self.flooder.release(id_)
         self.assert_clean_end(self.service)
+        self.flooder.result(serials[0])
+        with self.assertRaisesRegex(DBusError, 'shutting down'):
+            self.flooder.result(serials[-1])
 
     # A deferred call costs its size, up to the limits of texts: some 1,200 bytes at most.
     LONG_CALLS = 130

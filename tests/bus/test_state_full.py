@@ -182,3 +182,16 @@ class Full(FullCase):
         self.empty()
         self.start()
         self.control.release(self.control.request('x')[0])
+
+    def test_damaged_and_full(self):
+        self.start()
+        self.control.release(self.control.request('x')[0])
+        self.crash()
+        with open(self.path(), 'r+b') as file:
+            file.write(b'x' * 8192)
+        self.fill()
+        service = self.start(ready=False)
+        self.assertEqual(service.wait_exit(), 1, service.stderr())
+        self.empty()
+        self.start()
+        self.assertEqual(self.control.query(), ([], []))
