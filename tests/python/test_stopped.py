@@ -15,11 +15,13 @@ N_REQUESTS = 10_000
 PER_CLIENT = 1024  # the service's default limit
 
 
-class Stopped(PythonTestCase):
+class StoppedCase(PythonTestCase):
     def pause(self):
         self.daemon.pause()
         self.addCleanup(self.daemon.resume)
 
+
+class Stopped(StoppedCase):
     def assert_times_out(self, function, *arguments):
         began = time.monotonic()
         self.assert_fails(Errors.TIMEOUT, function, *arguments)
@@ -88,8 +90,8 @@ class Stopped(PythonTestCase):
         self.assert_nothing_left()
 
 
-class Burst(PythonTestCase):
-    def burst(self, manager, **options):
+class Burst(StoppedCase):
+    def burst(self, manager, count=N_REQUESTS, **options):
         """Makes all requests. The lists get the locks, and the refusals."""
         locks, refused = [], []
 
@@ -100,12 +102,12 @@ class Burst(PythonTestCase):
                 self.assert_error_is(error, Errors.LIMITS)
                 self.assertIn('requestsPerClient', error.message)
                 refused.append(error)
-        for number in range(N_REQUESTS):
+        for number in range(count):
             manager.request_async(f'of the burst {number}', WebLocks.Options(**options), None, on_end)
         return locks, refused
 
-    def check(self, manager, locks, refused, before=()):
-        wait_for(lambda: len(locks) + len(refused) == N_REQUESTS, what='all answers')
+    def check(self, manager, locks, refused, before=(), count=N_REQUESTS):
+        wait_for(lambda: len(locks) + len(refused) == count, what='all answers')
         self.assertEqual(len(locks), PER_CLIENT - len(before))
         self.assertTrue(all(lock.get_held() for lock in (*locks, *before)))
         for lock in (*locks, *before):
@@ -113,12 +115,17 @@ class Burst(PythonTestCase):
         manager.query_sync(None)
 
     def test_first_calls(self):
-        """Of an agent that is not connected."""
+        """Of an agent that is not connected; the service does not reply before all are made, and then the socket has
+        room for them."""
+        count = 2000
         other = self.new_manager().request_sync('others', None, None)
         agent = WebLocks.Agent(address=self.bus.address)
         self.addCleanup(agent.close)
         manager = WebLocks.Manager.new(agent, self.bucket)
-        self.check(manager, *self.burst(manager))
+        self.pause()
+        ended = self.burst(manager, count)
+        self.daemon.resume()
+        self.check(manager, *ended, count=count)
         self.assertTrue(other.get_held())
         self.wait_held('others')
 
@@ -129,8 +136,12 @@ class Burst(PythonTestCase):
         self.assert_nothing_left()
 
     def test_followed_by_a_synchronous_call(self):
-        """The main context does not run, so that call reads the answers; and calls nobody."""
+        """The main context does not run, so that call sends what the service has not read, and reads the answers; and
+        calls nobody."""
+        self.manager.request_sync('before', None, None).release_sync(None)
+        self.pause()
         locks, refused = self.burst(self.manager)
+        self.daemon.resume()
         self.assertEqual(len(self.manager.query_sync(None).get_held()), PER_CLIENT)
         self.assertEqual((locks, refused), ([], []))
         self.check(self.manager, locks, refused)
