@@ -1,16 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// The examples in the README of the binding: each block of JavaScript is run, and prints the text
-// of the next block.
+// The examples in the README of the binding, or of the module for Node.js: each block of JavaScript is run, and prints
+// the text of the next block.
 
-import GLib from 'gi://GLib';
-
-import {BINDING, runScript} from './scripts.js';
+import {readText} from './host.js';
+import {FOLDER, runScript} from './scripts.js';
 import {assert, run, test} from './testing.js';
 
-const [, bytes] = GLib.file_get_contents(GLib.build_filenamev([BINDING, 'README.md']));
-const text = new TextDecoder().decode(bytes);
+const text = readText(`${FOLDER}/README.md`);
 const examples = [...text.matchAll(/^```js\n(.*?)^```\n\n```\n(.*?)^```\n/gms)];
 
 test('the README has examples, and shows what each prints', () => {
@@ -18,9 +16,9 @@ test('the README has examples, and shows what each prints', () => {
     assert.equal(examples.length, text.match(/^```js$/gm).length);
 });
 
-examples.forEach(([, script, output], index) => {
+examples.forEach(([, script, out], index) => {
     test(`example ${index + 1} of the README`, async t => {
-        assert.equal(await runScript(t, script), {out: output, err: '', code: 0});
+        assert.equal(await runScript(t, script, {name: 'script.mjs'}), {out, err: '', code: 0});
     });
 });
 

@@ -9,14 +9,14 @@ import GLib from 'gi://GLib';
 import {inTime} from './testing.js';
 
 const HERE = GLib.path_get_dirname(GLib.filename_from_uri(import.meta.url)[0]);
-export const BINDING = GLib.build_filenamev([HERE, '..', '..', 'client-lib', 'gjs']);
+export const FOLDER = GLib.build_filenamev([HERE, '..', '..', 'client-lib', 'gjs']);
 
 // The folder of the binding in scripts, when it is installed.
 const INSTALLED = 'file:///usr/share/weblocks-1/gjs/';
 
 // Runs a script that imports the installed module, with the module of the source tree in its place.
 export async function runScript(t, script) {
-    const folder = `${GLib.filename_to_uri(BINDING, null)}/`;
+    const folder = `${GLib.filename_to_uri(FOLDER, null)}/`;
     const [file, stream] = Gio.File.new_tmp('weblocks-XXXXXX.js');
     t.cleanup(() => file.delete(null));
     stream.close(null);

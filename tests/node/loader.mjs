@@ -5,6 +5,7 @@
 
 const REPLACED = new Map([
     ['./host.js', 'host.js'],
+    ['./scripts.js', 'scripts.js'],
     ['../gjs/host.js', 'host.js'],
     ['../../client-lib/gjs/weblocks.js', 'module.js'],
     ['../../client-lib/gjs/navigator.js', 'navigator.js'],

@@ -12,6 +12,7 @@ import process from 'node:process';
 import {inTime} from '../gjs/testing.js';
 
 export const PACKAGE = process.env.WEBLOCKS_NODE_PACKAGE;
+export {PACKAGE as FOLDER};
 
 // A folder in which the package is installed.
 export function makeFolder(t, source = PACKAGE) {
