@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define WARM_UP    200
@@ -32,15 +31,6 @@ open_file(void)
     return fd;
 }
 
-static double
-now_us(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
-
 /* The process that is woken. */
 static void
 serve(int wake_fd, guint n_bytes, guint count)
@@ -51,7 +41,7 @@ serve(int wake_fd, guint n_bytes, guint count)
     off_t at = 0;
 
     for (guint i = 0; i < WARM_UP + count; i++) {
-        const double begun_us = now_us();
+        const double begun_us = bench_cpu_time(0);
 
         bench_wait_notified(wake_fd);
         if (i % 2 != 0) {
@@ -60,7 +50,7 @@ serve(int wake_fd, guint n_bytes, guint count)
         }
         bench_notify(wake_fd);
         if (i >= WARM_UP)
-            spent_us[i % 2] += now_us() - begun_us;
+            spent_us[i % 2] += bench_cpu_time(0) - begun_us;
     }
     bench_print("write", (spent_us[1] - spent_us[0]) * 2 / count);
     exit(EXIT_SUCCESS);

@@ -22,8 +22,8 @@
  *   free, parked       that of another client, after a pair of `sync` or `handle`;
  *   take               by the clients of two ADDRESSes in turns;
  *   acquire            of COUNT locks that were released some seconds before;
- *   first, activated   from the creation of an agent, which connects to the bus; the service runs, or
- *                      is ended before, which makes the bus start it. */
+ *   first, activated   from the creation of an agent, which connects to the bus; the service runs,
+ *                      or is ended before, which makes the bus start it. */
 
 #include <fcntl.h>
 #include <signal.h>
@@ -72,8 +72,7 @@ static WebLocksManager *
 connect_to(const Load *load, guint number)
 {
     g_auto(GStrv) addresses = g_strsplit(load->address, " ", -1);
-    g_autoptr(WebLocksAgent) agent =
-        bench_agent_new(addresses[number % g_strv_length(addresses)]);
+    g_autoptr(WebLocksAgent) agent = bench_agent_new(addresses[number % g_strv_length(addresses)]);
 
     bench_barrier(agent);
     return bench_manager_new(agent, load->bucket);

@@ -13,7 +13,7 @@
 /* Nanoseconds; the same clock in every process. */
 guint64 bench_now(void);
 void bench_pause(guint us);
-/* Microseconds of processor time that another process has used. */
+/* Microseconds of processor time that a process has used; 0: this one. */
 double bench_cpu_time(pid_t pid);
 
 void bench_die(const char *what, const char *reason) G_GNUC_NORETURN;

@@ -15,6 +15,7 @@ import traceback
 from buses import Bus, die_with_parent, end, spawn
 from figures import CORES
 
+HERE = pathlib.Path(__file__).resolve().parent
 PATIENCE = 120
 BATCH = 10
 # More than any measurement needs.
@@ -135,10 +136,29 @@ def parse(output):
 
 def run(settings, name, *arguments):
     """One run of a measuring program; returns its output."""
-    result = subprocess.run([settings.program(name), *map(str, arguments)], check=True, text=True,
+    return run_command([settings.program(name), *arguments])
+
+
+def run_command(command, env=None):
+    result = subprocess.run(list(map(str, command)), check=True, text=True, env=env,
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=PATIENCE,
                             preexec_fn=die_with_parent)
     return parse(result.stdout)
+
+
+def with_library(settings, scene):
+    """The environment of a program in another language than C, on that bus."""
+    library = str(settings.build / 'client-lib')
+    return {**scene.bus.environment(), 'LD_LIBRARY_PATH': library, 'GI_TYPELIB_PATH': library,
+            'PYTHONPATH': str(HERE.parent.parent / 'client-lib/python')}
+
+
+def has_typelib(settings, language):
+    """Whether there is introspection data; otherwise that language is skipped."""
+    found = (settings.build / 'client-lib/WebLocks-1.typelib').exists()
+    if not found:
+        settings.skip(f'{language}: the introspection data was not built')
+    return found
 
 
 def pairs_of(row, settings, address, way, count, *bucket):

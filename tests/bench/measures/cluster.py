@@ -44,22 +44,22 @@ def declare(_settings):
     return table
 
 
-def get_skip_reason(settings):
-    if not settings.has_program('zookeeper'):
-        return 'needs libzookeeper-st-dev when this is built'
-    return why_no_servers()
-
-
-def measure(settings, table):
-    why = get_skip_reason(settings)
+def is_missing(settings):
+    """Otherwise sets the environment of hosts."""
+    built = settings.has_program('zookeeper')
+    why = why_no_servers() if built else 'needs libzookeeper-st-dev when this is built'
     if why:
         settings.skip(f'several hosts: {why}')
-        for row in list(table.rows):
-            table.drop(row, 'free')
-        return
+        return True
     os.environ.update(WEBLOCKS_TEST_BUS=settings.best_kind,
                       WEBLOCKSD=str(settings.build / 'service/weblocksd'),
                       WEBLOCKS_CLUSTERD=str(settings.build / 'cluster/weblocks-clusterd'))
+    return False
+
+
+def measure(settings, table):
+    if is_missing(settings):
+        return
     with contextlib.ExitStack() as stack:
         ensemble = stack.enter_context(Ensemble(SERVERS))
         hosts = []

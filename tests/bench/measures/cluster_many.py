@@ -14,9 +14,10 @@ from buses import NOBODY, can_be_others
 from clusterhosts import BUCKET, Host
 from clusternames import Names
 from clustersharers import Sharers
-from ensemble import HEAP_MB, Ensemble, Place, SlowPlace, why_no_servers
+from ensemble import HEAP_MB, Ensemble, Place, SlowPlace
 from figures import Table
 from harness import wait_for
+from measures import cluster
 from stage import Way, measure_in_turns
 
 # One user may have 16,384 requests.
@@ -80,20 +81,9 @@ def declare(settings):
     return table
 
 
-def get_skip_reason(settings):
-    if not (settings.build / 'cluster/weblocks-clusterd').exists():
-        return 'needs libzookeeper-st-dev when this is built'
-    return why_no_servers()
-
-
 def measure(settings, table):
-    why = get_skip_reason(settings)
-    if why:
-        settings.skip(f'many hosts: {why}')
+    if cluster.is_missing(settings):
         return
-    os.environ.update(WEBLOCKS_TEST_BUS=settings.best_kind,
-                      WEBLOCKSD=str(settings.build / 'service/weblocksd'),
-                      WEBLOCKS_CLUSTERD=str(settings.build / 'cluster/weblocks-clusterd'))
     measure_in_turns(settings, table, 'free', list(ways_of(settings)), settings.count(3, 1))
 
 

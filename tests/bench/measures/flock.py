@@ -15,7 +15,7 @@ import time
 from buses import die_with_parent
 from figures import Table
 from measures import python
-from stage import PATIENCE, Scene, Way, cores, measure_in_turns, pairs_of, per_lock, steady_of
+from stage import PATIENCE, Scene, Way, cores, has_typelib, measure_in_turns, pairs_of, per_lock, steady_of
 
 PROCESSES = 4
 # Each row, and the row of flock that it is compared with.
@@ -94,15 +94,13 @@ def shell_ways(settings, scene, path):
 
 
 def python_ways(settings, scene, path):
-    if not (settings.build / 'client-lib/WebLocks-1.typelib').exists():
-        settings.skip('Python: the introspection data was not built')
+    if not has_typelib(settings, 'Python'):
         return
-    env = scene.bus.environment()
     count, competing = settings.count(20000, 1000), settings.count(300, 20)
-    for row, arguments in ((PY_FLOCK, ('flock', count, path)), (PY_HANDLE, ('handle', count)),
-                           (PY_FLOCK + COMPETING, ('compete-flock', competing, path)),
-                           (PY_HANDLE + COMPETING, ('compete-handle', competing))):
-        yield Way(row, lambda row=row, arguments=arguments: {row: python.run(settings, env, *arguments)})
+    for row, *arguments in ((PY_FLOCK, 'flock', count, path), (PY_HANDLE, 'handle', count),
+                            (PY_FLOCK + COMPETING, 'compete-flock', competing, path),
+                            (PY_HANDLE + COMPETING, 'compete-handle', competing)):
+        yield python.way(row, settings, scene, *arguments)
 
 
 def c_ways(settings, scene, path):

@@ -3,15 +3,11 @@
 
 """Locks in GJS, beside the C library."""
 
-import pathlib
 import shutil
-import subprocess
 
-from buses import die_with_parent
 from figures import Table
-from stage import PATIENCE, Scene, Way, cores, measure_in_turns, pairs_of, parse
+from stage import HERE, Scene, Way, cores, has_typelib, measure_in_turns, pairs_of, run_command, with_library
 
-HERE = pathlib.Path(__file__).resolve().parent.parent
 LIBRARY = 'C library, asynchronous calls'
 REQUEST = 'GJS, locks.request()'
 
@@ -27,18 +23,15 @@ def declare(_settings):
 
 
 def run(settings, scene, count):
-    library = str(settings.build / 'client-lib')
     module = HERE.parent.parent / 'client-lib/gjs/weblocks.js'
-    result = subprocess.run(['gjs', '-m', HERE / 'bench-gjs.js', module, str(count)], check=True, text=True,
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=PATIENCE,
-                            env={**scene.bus.environment(), 'LD_LIBRARY_PATH': library, 'GI_TYPELIB_PATH': library},
-                            preexec_fn=die_with_parent)
-    return parse(result.stdout)['steady']
+    return run_command(['gjs', '-m', HERE / 'bench-gjs.js', module, count], with_library(settings, scene))['steady']
 
 
 def measure(settings, table):
-    if shutil.which('gjs') is None or not (settings.build / 'client-lib/WebLocks-1.typelib').exists():
-        settings.skip('GJS: it is not installed, or the introspection data was not built')
+    if shutil.which('gjs') is None:
+        settings.skip('GJS: it is not installed')
+        return
+    if not has_typelib(settings, 'GJS'):
         return
     count = settings.count(1500, 200)
     for which in settings.cores:

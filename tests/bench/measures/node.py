@@ -7,12 +7,10 @@ import contextlib
 import os
 import pathlib
 import shutil
-import subprocess
 import tempfile
 
-from buses import die_with_parent
 from figures import Table
-from stage import PATIENCE, Scene, Way, cores, measure_in_turns, pairs_of, parse
+from stage import HERE, Scene, Way, cores, measure_in_turns, pairs_of, run_command, with_library
 
 LIBRARY = 'C library, asynchronous calls'
 ONE = 'Node.js'
@@ -32,28 +30,20 @@ def declare(_settings):
     return table
 
 
-def run(settings, env, *arguments):
-    """One run of bench-node.cjs; returns its output."""
-    program = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'bench-node.cjs')
-    result = subprocess.run(['node', program, *map(str, arguments)], check=True, text=True,
-                            env={**env, 'LD_LIBRARY_PATH': str(settings.build / 'client-lib')},
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=PATIENCE,
-                            preexec_fn=die_with_parent)
-    return parse(result.stdout)['steady']
+def way(row, env, *arguments):
+    """A way of bench-node.cjs."""
+    return Way(row, lambda: {row: run_command(['node', HERE / 'bench-node.cjs', *arguments], env)['steady']})
 
 
 def ways(settings, scene, directory):
     package = settings.build / 'client-lib/node/npm'
     lockfile = settings.build / 'npm/node_modules/proper-lockfile'
-    env = scene.bus.environment()
+    env = with_library(settings, scene)
     yield pairs_of(LIBRARY, settings, scene.address, 'async', settings.count(1500, 200))
-    for row, way, count in ((ONE, 'one', settings.count(1500, 200)),
-                            (MANY, 'many', settings.count(64 * 100, 640))):
-        yield Way(row, lambda row=row, way=way, count=count: {row: run(settings, env, package, way, count)})
+    yield way(ONE, env, package, 'one', settings.count(1500, 200))
+    yield way(MANY, env, package, 'many', settings.count(64 * 100, 640))
     if lockfile.is_dir():
-        count = settings.count(1500, 200)
-        yield Way(LOCKFILE, lambda: {LOCKFILE: run(settings, env, lockfile, 'proper-lockfile', count,
-                                                   os.path.join(directory, 'file'))})
+        yield way(LOCKFILE, env, lockfile, 'proper-lockfile', settings.count(1500, 200), os.path.join(directory, 'file'))
     else:
         settings.skip('proper-lockfile: npm has not installed it')
 

@@ -4,7 +4,6 @@
 """Holders in Node.js that are killed, or whose event loop is blocked, beside what is used there instead."""
 
 import contextlib
-import os
 import pathlib
 import subprocess
 import tempfile
@@ -13,9 +12,9 @@ import time
 from buses import end, spawn
 from figures import Table
 from measures import node
-from stage import Scene, Way, measure_in_turns
+from stage import HERE, Scene, Way, measure_in_turns, with_library
 
-PROGRAM = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'bench-node-holder.cjs')
+PROGRAM = str(HERE / 'bench-node-holder.cjs')
 KILLED = 'holder killed'
 LOCKFILE = 'proper-lockfile'
 
@@ -51,10 +50,9 @@ def declare(settings):
 
 
 class Process:
-    def __init__(self, settings, env, *arguments):
+    def __init__(self, env, *arguments):
         self.process = spawn(['node', PROGRAM, *map(str, arguments)], text=True, stdin=subprocess.PIPE,
-                             stdout=subprocess.PIPE,
-                             env={**env, 'LD_LIBRARY_PATH': str(settings.build / 'client-lib')})
+                             stdout=subprocess.PIPE, env=env)
 
     def wait_for(self, line):
         read = self.process.stdout.readline().strip()
@@ -71,7 +69,7 @@ def take_over(settings, env, is_killed, *arguments):
     processes = []
     try:
         for line in ('held', 'waiting'):
-            processes.append(Process(settings, env, *arguments))
+            processes.append(Process(env, *arguments))
             processes[-1].wait_for(line)
         holder, waiter = processes
         begin = time.monotonic()
@@ -87,7 +85,7 @@ def take_over(settings, env, is_killed, *arguments):
 
 
 def ways(settings, scene, directory):
-    env = scene.bus.environment()
+    env = with_library(settings, scene)
     package = settings.build / 'client-lib/node/npm'
     lockfile = settings.build / 'npm/node_modules' / LOCKFILE
     if not lockfile.is_dir():

@@ -6,14 +6,11 @@
 import contextlib
 import os
 import pathlib
-import subprocess
 import tempfile
 
-from buses import die_with_parent
 from figures import Table
-from stage import PATIENCE, Scene, Way, cores, measure_in_turns, pairs_of, parse
+from stage import HERE, Scene, Way, cores, has_typelib, measure_in_turns, pairs_of, run_command, with_library
 
-HERE = pathlib.Path(__file__).resolve().parent.parent
 SYNC = 'C library, sync calls'
 ASYNC = 'C library, asynchronous calls'
 WITH = 'Python, with manager.lock()'
@@ -34,29 +31,22 @@ def declare(_settings):
     return table
 
 
-def run(settings, env, *arguments):
-    """One run of bench-python.py; returns its output."""
-    library = str(settings.build / 'client-lib')
-    result = subprocess.run(['/usr/bin/python3', HERE / 'bench-python.py', *map(str, arguments)], check=True,
-                            text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=PATIENCE,
-                            env={**env, 'LD_LIBRARY_PATH': library, 'GI_TYPELIB_PATH': library,
-                                 'PYTHONPATH': str(HERE.parent.parent / 'client-lib/python')},
-                            preexec_fn=die_with_parent)
-    return parse(result.stdout)['steady']
+def way(row, settings, scene, *arguments):
+    """A way of bench-python.py."""
+    command = ['/usr/bin/python3', HERE / 'bench-python.py', *arguments]
+    return Way(row, lambda: {row: run_command(command, with_library(settings, scene))['steady']})
 
 
 def ways(settings, scene, path):
     count = settings.count(1500, 200)
-    env = scene.bus.environment()
-    for row, way in ((SYNC, 'sync'), (ASYNC, 'async')):
-        yield pairs_of(row, settings, scene.address, way, count)
-    for row, arguments in ((WITH, ('with', count)), (AWAITED, ('async', count)), (FLOCK, ('flock', count, path))):
-        yield Way(row, lambda row=row, arguments=arguments: {row: run(settings, env, *arguments)})
+    for row, how in ((SYNC, 'sync'), (ASYNC, 'async')):
+        yield pairs_of(row, settings, scene.address, how, count)
+    for row, *arguments in ((WITH, 'with', count), (AWAITED, 'async', count), (FLOCK, 'flock', count, path)):
+        yield way(row, settings, scene, *arguments)
 
 
 def measure(settings, table):
-    if not (settings.build / 'client-lib/WebLocks-1.typelib').exists():
-        settings.skip('Python: the introspection data was not built')
+    if not has_typelib(settings, 'Python'):
         return
     for which in settings.cores:
         with cores(which), contextlib.ExitStack() as stack:
