@@ -7,10 +7,9 @@ import hashlib
 import itertools
 import os
 import subprocess
-import time
 import unittest
 
-from buses import PATIENCE, end, environment, readable, spawn
+from buses import PATIENCE, end, environment, pump_until, readable, spawn
 from ensemble import (SYNC_TICKS, TICK_MS, Ensemble, Network, why_no_networks,
                       why_no_servers)
 from starved import RepeatedIfStarved
@@ -84,13 +83,8 @@ class EngineClient:
             self.error = words[0]
 
     def wait_for(self, condition, timeout=PATIENCE, what='condition'):
-        deadline = time.monotonic() + timeout
-        while not condition():
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise TimeoutError(f'{what}: not within {timeout} s; {self.states}, '
-                                   f'{self.answers}, {self.changes}')
-            self.pump(left)
+        pump_until(condition, self.pump, timeout, lambda: f'{what}: not within {timeout} s; {self.states}, '
+                                                          f'{self.answers}, {self.changes}')
 
     def wait_for_state(self, state, timeout=PATIENCE):
         self.wait_for(lambda: self.states and self.states[-1] == state, timeout, state)

@@ -133,6 +133,18 @@ def readable(fd, timeout):
     return bool(poll.poll(max(0, timeout) * 1000))
 
 
+def pump_until(condition, pump, timeout, complaint):
+    """Until the condition holds, `pump` is called with the seconds that are left. Returns the condition's value;
+    `complaint` makes the error's text."""
+    deadline = time.monotonic() + timeout
+    while not (value := condition()):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError(complaint())
+        pump(left)
+    return value
+
+
 def pause(process):
     """Sends SIGSTOP to a child process, and waits until it has stopped: until then it may still reply."""
     process.send_signal(signal.SIGSTOP)
@@ -364,11 +376,8 @@ class Bus:
     def pause(self):
         """Sends SIGSTOP, and waits until it has stopped. It need not be a child of this process."""
         os.kill(self.pid, signal.SIGSTOP)
-        deadline = time.monotonic() + PATIENCE
-        while process_stat(self.pid)[0] != 'T':
-            if time.monotonic() > deadline:
-                raise TimeoutError(f'the bus ({self.pid}) does not stop')
-            time.sleep(0.001)
+        pump_until(lambda: process_stat(self.pid)[0] == 'T', lambda _: time.sleep(0.001), PATIENCE,
+                   lambda: f'the bus ({self.pid}) does not stop')
 
     def resume(self):
         os.kill(self.pid, signal.SIGCONT)

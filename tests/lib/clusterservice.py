@@ -7,10 +7,9 @@ import itertools
 import os
 import select
 import socket
-import time
 
 import clusterpackets as packets
-from buses import PATIENCE
+from buses import PATIENCE, pump_until
 from harness import wait_for
 
 STATES = ('off', 'connecting', 'active', 'suspect', 'lost')
@@ -71,12 +70,7 @@ class Service:
             self.states.append(found)
 
     def wait_for(self, condition, what):
-        end = time.monotonic() + PATIENCE
-        while not condition():
-            left = end - time.monotonic()
-            if left <= 0:
-                raise TimeoutError(f'{what}: not within {PATIENCE} s; {self.states}')
-            self.receive(left)
+        pump_until(condition, self.receive, PATIENCE, lambda: f'{what}: not within {PATIENCE} s; {self.states}')
 
     def wait_for_state(self, state, reason=''):
         """One of the states from now on. Returns those that were received before it."""

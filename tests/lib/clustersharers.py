@@ -10,7 +10,7 @@ import select
 import time
 
 import clusterpackets as packets
-from buses import PATIENCE, end
+from buses import PATIENCE, end, pump_until
 from clusterhosts import Host
 from clusterservice import Service
 from ensemble import Ensemble, Place, ask
@@ -76,13 +76,9 @@ class Sharers(contextlib.ExitStack):
         return self
 
     def wait_until(self, condition, what):
-        until = time.monotonic() + PATIENCE
-        while not condition():
-            if time.monotonic() > until:
-                raise TimeoutError(f'{what}: not within {PATIENCE} s')
-            self.receive()
+        pump_until(condition, self.receive, PATIENCE, lambda: f'{what}: not within {PATIENCE} s')
 
-    def receive(self):
+    def receive(self, _left=None):
         for fd, _ in self._poll.poll(100):
             self._by_fd[fd].receive(0)
 

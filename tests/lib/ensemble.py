@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 
-from buses import FACTOR, PATIENCE, RUNTIME_PARENT, end, pause, read_text, spawn, write_text
+from buses import FACTOR, PATIENCE, RUNTIME_PARENT, end, pause, pump_until, read_text, spawn, write_text
 
 # Debian's; the manifest of the second names the others that it needs. The first is for the log.
 JARS = '/usr/share/java/slf4j-simple.jar:/usr/share/java/zookeeper.jar'
@@ -172,11 +172,8 @@ class Network:
         place = Place(f'10.99.0.{number}', f'place{number}')
         self.places.append(place)
         own = os.readlink('/proc/self/ns/net')
-        deadline = time.monotonic() + PATIENCE
-        while os.readlink(f'/proc/{place.holder.pid}/ns/net') == own:
-            if time.monotonic() > deadline:
-                raise TimeoutError('unshare makes no namespace')
-            time.sleep(0.005)
+        pump_until(lambda: os.readlink(f'/proc/{place.holder.pid}/ns/net') != own, lambda _: time.sleep(0.005),
+                   PATIENCE, lambda: 'unshare makes no namespace')
         run('ip', 'link', 'add', place.device, 'type', 'veth', 'peer', 'name', 'eth0', 'netns',
             str(place.holder.pid))
         # ZooKeeper's client doesn't resolve 127.0.0.1 if the other interfaces only have IPv6.
@@ -371,12 +368,8 @@ class Ensemble:
         return ','.join(server.address for server in self.servers)
 
     def wait_for(self, condition, timeout=PATIENCE, what='condition'):
-        deadline = time.monotonic() + timeout
-        while not (value := condition()):
-            if time.monotonic() > deadline:
-                raise TimeoutError(f'{what}: not within {timeout} s\n{self.log()}')
-            time.sleep(0.02)
-        return value
+        return pump_until(condition, lambda _: time.sleep(0.02), timeout,
+                          lambda: f'{what}: not within {timeout} s\n{self.log()}')
 
     def leader(self):
         return self.wait_for(lambda: next((server for server in self.servers

@@ -24,8 +24,8 @@ gi.require_version('Gio', '2.0')
 from gi.repository import Gio, GLib
 
 import buses
-from buses import (FACTOR, PATIENCE, Bus, can_be_others, end, environment, full_size, spawn,
-                   wait_exit)
+from buses import (FACTOR, PATIENCE, Bus, can_be_others, end, environment, full_size, pump_until,
+                   spawn, wait_exit)
 from calls import SERVICE, DBusError, Event, LockCalls
 from rawbus import DRIVER, DRIVER_PATH, Monitor, RawClient
 from sockets import LockError, SocketClient, open_socket
@@ -60,15 +60,8 @@ def iterate(timeout):
 
 def wait_for(condition, timeout=PATIENCE, what='condition', every=0.02):
     """Waits until the condition holds; it is evaluated again after each event."""
-    deadline = time.monotonic() + timeout
-    while True:
-        value = condition()
-        if value:
-            return value
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError(f'{what}: not within {timeout} s')
-        iterate(min(left, every))
+    return pump_until(condition, lambda left: iterate(min(left, every)), timeout,
+                      lambda: f'{what}: not within {timeout} s')
 
 
 class Client(LockCalls):
@@ -171,12 +164,7 @@ class ProcessClient:
         return answer
 
     def wait_for(self, condition, timeout=PATIENCE, what='condition'):
-        deadline = time.monotonic() + timeout
-        while not condition():
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise TimeoutError(f'client process {self.pid}: no {what} within {timeout} s')
-            self._pump(left)
+        pump_until(condition, self._pump, timeout, lambda: f'client process {self.pid}: no {what} within {timeout} s')
 
     def send_command(self, command, **arguments):
         """Sends a command without a reply, or with a later one."""

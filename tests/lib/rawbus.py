@@ -238,12 +238,8 @@ class RawClient(LockCalls):
 
     def reply_to(self, serial, timeout=buses.PATIENCE):
         """The reply to an earlier call, as a message."""
-        deadline = time.monotonic() + timeout
-        while serial not in self._replies:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise TimeoutError(f'no reply to call {serial} of {self.name}')
-            self.pump(left)
+        buses.pump_until(lambda: serial in self._replies, self.pump, timeout,
+                         lambda: f'no reply to call {serial} of {self.name}')
         return self._replies.pop(serial)
 
     def is_answered(self, serial):
@@ -266,12 +262,8 @@ class RawClient(LockCalls):
         return self.results(self.send_all(messages))
 
     def wait_for(self, condition, timeout=buses.PATIENCE, what='condition'):
-        deadline = time.monotonic() + timeout
-        while not condition():
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise TimeoutError(f'{what}: not within {timeout} s; events: {self.events}')
-            self.pump(left)
+        buses.pump_until(condition, self.pump, timeout,
+                         lambda: f'{what}: not within {timeout} s; events: {self.events}')
 
     def call(self, path, interface, member, body=None, destination='org.w3.WebLocks',
              timeout=buses.PATIENCE):

@@ -10,7 +10,6 @@ import os
 import select
 import signal
 import socket
-import time
 
 from gi.repository import GLib
 
@@ -160,12 +159,8 @@ class SocketClient(LockCalls):
         return any([self.bus.pump(), self.socket.pump()])
 
     def wait_for(self, condition, timeout=buses.PATIENCE, what='condition'):
-        deadline = time.monotonic() + timeout
-        while not condition():
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise TimeoutError(f'{what}: not within {timeout} s; events: {self.events}')
-            self.pump(left)
+        buses.pump_until(condition, self.pump, timeout,
+                         lambda: f'{what}: not within {timeout} s; events: {self.events}')
 
     def sync(self):
         """A barrier: everything that the service sent before has arrived, by bus and socket."""

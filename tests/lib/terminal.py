@@ -9,7 +9,7 @@ import pty
 import termios
 import time
 
-from buses import PATIENCE, die_with_parent, readable
+from buses import PATIENCE, die_with_parent, pump_until, readable
 
 
 class Terminal:
@@ -54,12 +54,8 @@ class Terminal:
         os.write(self.fd, keys)
 
     def _wait(self, condition, what):
-        deadline = time.monotonic() + PATIENCE
-        while not (result := condition()):
-            if time.monotonic() > deadline:
-                raise TimeoutError(f'no {what} on the terminal, but {self.text!r}')
-            time.sleep(0.01)
-        return result
+        return pump_until(condition, lambda _: time.sleep(0.01), PATIENCE,
+                          lambda: f'no {what} on the terminal, but {self.text!r}')
 
     def wait_for(self, text):
         self._wait(lambda: text in self.read(), repr(text))

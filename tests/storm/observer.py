@@ -60,12 +60,10 @@ class Observer:
         return self.owner != before
 
     def wait_no_owner(self, timeout):
-        deadline = time.monotonic() + timeout
-        while self.owner:
-            if time.monotonic() > deadline:
-                raise TimeoutError(f'the bus still knows {self.owner}')
+        def look(_left):
             self.control.pump(0.05)
             self.update()
+        buses.pump_until(lambda: not self.owner, look, timeout, lambda: f'the bus still knows {self.owner}')
 
     def owner_pid(self):
         try:
