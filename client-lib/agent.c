@@ -39,9 +39,9 @@ struct _WebLocksAgent {
     char *address;
     Connection *connection;
 
-    gboolean is_default;   /* then also: */
+    gboolean is_default;   /* in `default_agents`; then also: */
     GMainContext *context; /* only compared */
-    GWeakRef weak;         /* to this object */
+    guint n_lookups;       /* that are about to take a reference */
 };
 
 static void initable_init(GInitableIface *iface);
@@ -135,34 +135,22 @@ web_locks_agent_new(GBusType bus_type, const char *address)
 
 /* ---- default agents */
 
-/* Those that exist. Protected by PROCESS_MUTEX_AGENTS, with which an agent that is finalized
- * removes itself. */
+/* Those that exist. Protected by PROCESS_MUTEX_AGENTS, with which an agent that is disposed of
+ * removes itself. No reference is taken with the mutex held: that could run code of a language's
+ * binding that waits for a thread with the lock of the interpreter, which waits for the mutex. So
+ * an agent that is found doesn't end before end_lookup(). */
 static GPtrArray *default_agents;
 
-static void
-forget_agent(WebLocksAgent *agent)
-{
-    process_lock(PROCESS_MUTEX_AGENTS);
-    g_ptr_array_remove_fast(default_agents, agent);
-    process_unlock(PROCESS_MUTEX_AGENTS);
-    g_weak_ref_clear(&agent->weak);
-}
-
-/* Finds an agent whose connection has not ended. The references to those whose connection has are
- * added to `unwanted`, since the last one must not be dropped with the mutex held. */
+/* Finds an agent whose connection has not ended. */
 static WebLocksAgent *
-find_agent(GBusType bus_type, GMainContext *context, GPtrArray *unwanted)
+find_agent(GBusType bus_type, GMainContext *context)
 {
     for (guint i = 0; default_agents != NULL && i < default_agents->len; i++) {
-        WebLocksAgent *known = default_agents->pdata[i], *agent;
+        WebLocksAgent *known = default_agents->pdata[i];
 
-        if (known->bus_type != bus_type || known->context != context)
-            continue;
-        agent = g_weak_ref_get(&known->weak);
-        if (agent != NULL && connection_check(agent->connection, NULL))
-            return agent;
-        if (agent != NULL)
-            g_ptr_array_add(unwanted, agent);
+        if (known->bus_type == bus_type && known->context == context &&
+            connection_check(known->connection, NULL))
+            return known;
     }
     return NULL;
 }
@@ -172,10 +160,40 @@ remember_agent(WebLocksAgent *agent)
 {
     agent->is_default = TRUE;
     agent->context = connection_get_context(agent->connection);
-    g_weak_ref_init(&agent->weak, agent);
     if (default_agents == NULL)
         default_agents = g_ptr_array_new();
     g_ptr_array_add(default_agents, agent);
+}
+
+/* Returns FALSE if the agent was disposed of meanwhile. */
+static gboolean
+end_lookup(WebLocksAgent *agent)
+{
+    gboolean is_default, is_last;
+
+    process_lock(PROCESS_MUTEX_AGENTS);
+    is_last = --agent->n_lookups == 0;
+    is_default = agent->is_default;
+    process_unlock(PROCESS_MUTEX_AGENTS);
+    if (is_last && !is_default)
+        g_object_unref(agent); /* the reference of web_locks_agent_dispose() */
+    return is_default;
+}
+
+static void
+web_locks_agent_dispose(GObject *object)
+{
+    WebLocksAgent *self = WEB_LOCKS_AGENT(object);
+
+    process_lock(PROCESS_MUTEX_AGENTS);
+    if (self->is_default) {
+        g_ptr_array_remove_fast(default_agents, self);
+        self->is_default = FALSE;
+        if (self->n_lookups > 0)
+            g_object_ref(self);
+    }
+    process_unlock(PROCESS_MUTEX_AGENTS);
+    G_OBJECT_CLASS(web_locks_agent_parent_class)->dispose(object);
 }
 
 /**
@@ -195,17 +213,25 @@ WebLocksAgent *
 web_locks_agent_dup_default(GBusType bus_type)
 {
     g_autoptr(GMainContext) context = g_main_context_ref_thread_default();
-    g_autoptr(GPtrArray) unwanted = g_ptr_array_new_with_free_func(g_object_unref);
-    WebLocksAgent *self;
+    WebLocksAgent *self, *found;
 
-    process_lock(PROCESS_MUTEX_AGENTS);
-    self = find_agent(bus_type, context, unwanted);
-    if (self == NULL) {
-        self = web_locks_agent_new(bus_type, NULL);
-        remember_agent(self);
+    for (;;) {
+        process_lock(PROCESS_MUTEX_AGENTS);
+        self = found = find_agent(bus_type, context);
+        if (found != NULL) {
+            found->n_lookups++;
+        } else {
+            self = web_locks_agent_new(bus_type, NULL);
+            remember_agent(self);
+        }
+        process_unlock(PROCESS_MUTEX_AGENTS);
+        if (found == NULL)
+            return self;
+        g_object_ref(found);
+        if (end_lookup(found))
+            return found;
+        g_object_unref(found);
     }
-    process_unlock(PROCESS_MUTEX_AGENTS);
-    return self;
 }
 
 /* ---- connecting: GInitable and GAsyncInitable */
@@ -388,8 +414,6 @@ web_locks_agent_finalize(GObject *object)
 {
     WebLocksAgent *self = WEB_LOCKS_AGENT(object);
 
-    if (self->is_default)
-        forget_agent(self);
     connection_unref(self->connection);
     g_free(self->address);
     G_OBJECT_CLASS(web_locks_agent_parent_class)->finalize(object);
@@ -410,6 +434,7 @@ web_locks_agent_class_init(WebLocksAgentClass *class)
     object_class->get_property = web_locks_agent_get_property;
     object_class->set_property = property_set;
     object_class->constructed = web_locks_agent_constructed;
+    object_class->dispose = web_locks_agent_dispose;
     object_class->finalize = web_locks_agent_finalize;
 
     /**

@@ -64,6 +64,23 @@ thread.start()
 loop.run()
 '''
 
+# Here the other thread makes managers, with the same lock: their agent is the one with an attribute.
+DEFAULT = '''
+def make():
+    for _ in range(12000):
+        WebLocks.Manager()
+    is_over.set()
+
+def get():
+    return WebLocks.Agent.dup_default(Gio.BusType.SESSION)
+
+agent = get()
+thread = threading.Thread(target=make, daemon=True)
+thread.start()
+while not is_over.is_set():
+    with_attribute(get())
+'''
+
 
 class Threads(PythonTestCase):
     def start(self, function, *args):
@@ -144,6 +161,9 @@ class Threads(PythonTestCase):
 
     def test_cancellables_with_attributes(self):
         self.check_dropping(CANCELLABLE)
+
+    def test_default_agents_with_attributes(self):
+        self.check_dropping(DEFAULT)
 
     def test_notified_locks_with_attributes(self):
         self.check_dropping(NOTIFIED)
