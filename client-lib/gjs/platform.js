@@ -153,6 +153,10 @@ export class Backend {
         return {granted, cancel: () => cancellable.cancel()};
     }
 
+    now() {
+        return GLib.get_monotonic_time() / 1000;
+    }
+
     async query() {
         const snapshot = await call(this.#manager, 'query', null);
         return {held: lockInfos(snapshot.held), pending: lockInfos(snapshot.pending)};

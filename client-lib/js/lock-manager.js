@@ -4,13 +4,14 @@
 // LockManager and Lock of the standard, for every platform with JavaScript.
 //
 // A LockManager uses a backend of its platform, which is one bucket of one agent. Names are those on
-// D-Bus. A backend has two methods:
+// D-Bus. A backend has three methods:
 //
 // request(name, options, isCancelled) makes a request; `options` has mode, ifAvailable, steal, timeout,
 //   why, command and slots, if they were given. If it is cancelled already, it is only checked. Returns
 //   {granted, cancel()}. The promise `granted` has the platform's lock, or null if it was not available.
 //   It is rejected with CANCELLED after cancel(), or with an exception (newException()).
 // query() returns a promise for {held, pending}, lists of {name, mode, clientId}.
+// now() returns the milliseconds of a monotonic clock.
 //
 // The platform's lock has `token`, `wanted` and four methods:
 //
@@ -290,7 +291,7 @@ function requestLock(backend, request) {
 // Returns the promise for requestMany(). The loss of one lock ends the wait for the others.
 function requestAll(backend, strings, request) {
     const names = [...new Set(strings)].sort(compareNames);
-    const deadline = Date.now() + (request.timeout ?? 0);
+    const deadline = backend.now() + (request.timeout ?? 0);
     const isWaiting = !request.steal && !request.ifAvailable;
     const {signal} = request;
     const controller = new AbortController();
@@ -315,7 +316,7 @@ function requestAll(backend, strings, request) {
             acquire(backend, {
                 ...request,
                 name: names[held.length],
-                timeout: request.timeout ? Math.max(deadline - Date.now(), 1) : 0,
+                timeout: request.timeout ? Math.max(Math.ceil(deadline - backend.now()), 1) : 0,
                 signal: isWaiting ? controller.signal : signal,
             }, lock => {
                 if (lock === null) {

@@ -12,6 +12,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
+const {performance} = require('node:perf_hooks');
 const process = require('node:process');
 const {setImmediate} = require('node:timers');
 
@@ -206,6 +207,10 @@ class Backend {
         const granted = call(number, () => addon.request(number, this.#bucket, name, flagsOf(options, isCancelled),
             options.timeout ?? 0, options.why, options.slots ?? 1, options.command));
         return {granted, cancel: () => append(() => addon.cancel(number))};
+    }
+
+    now() {
+        return performance.now();
     }
 
     async query() {

@@ -54,6 +54,20 @@ test('an abort and a time-out end the wait, and release what was granted', async
     await holder.release();
 });
 
+test('the time-out does not depend on the clock', async t => {
+    const [a, b] = [t.name(), t.name()];
+    const holder = await t.hold(locks, b);
+    const {now} = Date;
+    let set = 0;
+    Date.now = () => now() + (set += 3600000); // somebody sets it all the time
+    const both = locks.requestMany([a, b], {timeout: 3600000}, all => names(all));
+    while ((await locks.query()).pending.length === 0)
+        assert.equal(await isSettled(both), false);
+    Date.now = now;
+    await holder.release();
+    assert.equal(await both, [a, b]);
+});
+
 test('a lock that is stolen from a callback: the others stay held until it ends', async t => {
     const [a, b] = [t.name(), t.name()];
     const end = deferred();
