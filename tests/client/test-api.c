@@ -152,6 +152,8 @@ TEST("/api/monitors-of-all-buckets", test_monitors_of_all)
     info = g_list_model_get_item(web_locks_monitor_get_held(sync), 0);
     g_assert_cmpstr(web_locks_manager_get_bucket(web_locks_lock_info_get_manager(info)), ==,
                     web_locks_manager_get_bucket(manager));
+    g_assert_true(web_locks_lock_info_get_held(info));
+    g_assert_cmpuint(web_locks_lock_info_get_id(info), !=, 0);
     g_clear_object(&info);
     info = g_list_model_get_item(web_locks_monitor_get_held(of_bucket), 0);
     g_assert_true(web_locks_lock_info_get_manager(info) == manager);

@@ -165,8 +165,7 @@ class Symbols(unittest.TestCase):
     def test_called(self):
         """One of the tests in C calls each function."""
         directory = os.path.dirname(os.path.abspath(__file__))
-        source = ''.join(read(directory, name) for name in os.listdir(directory)
-                         if name.startswith('test-'))
+        source = ''.join(read(directory, name) for name in os.listdir(directory) if name.endswith('.c'))
         called = set(re.findall(r'\b(web_locks_\w+)\s*\(', source))
         self.assertEqual(self.all - called, set())
 
