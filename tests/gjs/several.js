@@ -31,6 +31,20 @@ test('in the order of the bytes on D-Bus; also none at all', async () => {
     assert.equal(onDBus, ['', '\x10', '\u0010u0000', 'a', 'aa', 'b', '\uE000', '\uFFFD', '\u{1F512}']);
 });
 
+test('callers with some of the same names do not deadlock', async t => {
+    const list = [t.name(), t.name(), t.name()];
+    let inside = 0;
+    await Promise.all(Array.from({length: 60}, (_value, i) => {
+        const some = [list[i % 3], list[(i + 1) % 3]];
+        return locks.requestMany(i % 2 ? some : some.reverse(), async () => {
+            inside++;
+            await null;
+            assert.equal(inside, 1); // any two of them have a name in common
+            inside--;
+        });
+    }));
+});
+
 test('if one is not available, none is held', async t => {
     const [a, b] = [t.name(), t.name()];
     await t.hold(locks, b);
@@ -66,6 +80,19 @@ test('the time-out does not depend on the clock', async t => {
     Date.now = now;
     await holder.release();
     assert.equal(await both, [a, b]);
+});
+
+test('a lock that is stolen while another one is waited for ends all', async t => {
+    const [a, b] = [t.name(), t.name()];
+    const holder = await t.hold(locks, b);
+    const both = locks.requestMany([a, b], unused);
+    both.catch(() => {});
+    await locks.query();
+    await locks.request(a, {steal: true}, () => {});
+    const error = await assert.rejects(both, 'AbortError');
+    assert.equal(error.cause.code, 'stolen');
+    assert.equal((await locks.query()).pending, []);
+    await holder.release();
 });
 
 test('a lock that is stolen from a callback: the others stay held until it ends', async t => {
