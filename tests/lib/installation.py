@@ -30,6 +30,11 @@ def meson(*arguments, **environ):
     return run(environment('WEBLOCKS_MESON'), *arguments, env={**env, **environ})
 
 
+def introspect(build, what):
+    """As `meson introspect`, which prints these files, and takes a third of a second to start."""
+    return json.loads(read_text(os.path.join(build, 'meson-info', f'intro-{what}.json')))
+
+
 class Installation:
     """What a build directory installs: under `root`, in place of /, if staged in DESTDIR."""
 
@@ -37,10 +42,9 @@ class Installation:
         self.build = build
         self.root = root
         # Where a thing is to be once installed -> where it is in the build.
-        self.sources = {installed: path for path, installed in
-                        json.loads(meson('introspect', '--installed', build)).items()}
+        self.sources = {installed: path for path, installed in introspect(build, 'installed').items()}
         self.planned = set(self.sources)
-        options = json.loads(meson('introspect', '--buildoptions', build))
+        options = introspect(build, 'buildoptions')
         self.options = {option['name']: option['value'] for option in options}
 
     def install(self):
