@@ -116,7 +116,7 @@ class Program:
                 raise RuntimeError(f'{self.name} ({self.pid}) ended with '
                                    f'{self.process.returncode}, waiting for {what}:\n{self.log()}')
             return condition()
-        return wait_for(check, timeout, f'{what} of {self.name} ({self.pid})', every=0.2)
+        return wait_for(check, timeout, f'{what} of {self.name} ({self.pid})', every=0.4)
 
     def find_window(self):
         found = self.display.xdotool('search', '--onlyvisible', '--pid', self.pid)
