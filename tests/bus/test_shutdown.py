@@ -19,7 +19,7 @@ from gi.repository import Gio
 from calls import ROOT, SERVICE
 from fakebus import FakeBus
 from harness import FACTOR, Bus, RawClient, Service, diagnostic, environment
-from rawbus import method_call
+from rawbus import lock_call, method_call
 
 STOP_SECS = 5
 LATE_SECS = (STOP_SECS + 5) * FACTOR
@@ -109,7 +109,7 @@ class FakeBusStops(unittest.TestCase):
         self.check_end(1, NOT_READ)
 
     def test_slowly_after_the_reply(self):
-        """It goes on reading within the time: then it gets everything."""
+        """It goes on reading within the time: then it gets everything, a refusal to a new client too."""
         serials = []
 
         def stop_and_ask():
@@ -119,6 +119,7 @@ class FakeBusStops(unittest.TestCase):
         self.service.signal(signal.SIGTERM)
         self.bus.wait_released()
         self.assertIsNone(self.service.process.poll(), 'it waits for the bus')
+        serials.append(self.bus.send_as(':1.9999', lock_call('Request', 'x')))
         self.bus.go_on_reading()
         self.assertEqual(self.service.wait_exit(LATE_SECS), 0, self.service.stderr())
         self.bus.wait_disconnected()
