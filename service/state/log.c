@@ -210,6 +210,17 @@ log_reserve(Log *log, gsize size)
            (log->file.fd < 0 || allocate(&log->file, size));
 }
 
+void
+log_shrink_spare(Log *log, gsize size)
+{
+    LogFile *spare = &log->spare;
+
+    if (!have_spare(log) || spare->size <= size || ftruncate(spare->fd, (off_t)size) < 0)
+        return;
+    spare->size = size;
+    spare->end = MIN(spare->end, size);
+}
+
 /* ---- writing */
 
 static gboolean

@@ -66,6 +66,9 @@ void log_keep(Log *log, const char *path);
 /* Makes room for `size` bytes in both files. The spare file is created if it is not there. */
 gboolean log_reserve(Log *log, gsize size);
 
+/* Cuts the spare file off at `size`, if it is larger. What is left keeps its room. */
+void log_shrink_spare(Log *log, gsize size);
+
 /* A frame is written in three steps: this function, appending its records to `frame`, and one of
  * the other two. Records are multiples of eight bytes. On failure, nothing was written that would
  * be read; log_append() fails without an error if the file has no room for the frame. */

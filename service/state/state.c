@@ -32,6 +32,9 @@
 /* The room that is allocated in advance, at least. */
 #define AHEAD_BYTES (64UL * 1024)
 
+/* A file that is replaced and so many times as large as it need be is cut off: it is memory. */
+#define SHRINK_FACTOR 4
+
 /* A file is replaced if it has so many bytes more than twice what there is. */
 #define HISTORY_BYTES (128UL * 1024)
 
@@ -313,6 +316,14 @@ get_live_bytes(const State *self)
            n[CHARGE_TEXT_BYTE];
 }
 
+/* More than twice as much, so that a file is replaced when half of it is over. If there is no
+ * space, a file has what is indispensable. */
+static gsize
+get_good_size(gsize with_ahead)
+{
+    return 3 * with_ahead + HISTORY_BYTES;
+}
+
 void
 state_reserve(State *self, gsize n_bytes)
 {
@@ -326,10 +337,8 @@ state_reserve(State *self, gsize n_bytes)
         n_bytes <= (gsize)max[LIMIT_NAME_BYTES] + 2 * (gsize)max[LIMIT_WHY_BYTES] + AHEAD_BYTES)
         with_ahead += n_bytes;
 
-    /* More than twice that, so that a file is replaced when half of it is over; otherwise what is
-     * indispensable. */
     if (with_ahead > MIN(self->grow_at, get_room(self->log))) {
-        if (log_reserve(self->log, 3 * with_ahead + HISTORY_BYTES)) {
+        if (log_reserve(self->log, get_good_size(with_ahead))) {
             self->grow_at = with_ahead / 2 * 3;
         } else {
             log_reserve(self->log, with_ahead / 4 * 5 + FILE_BYTES);
@@ -556,11 +565,18 @@ void
 state_compact(State *self)
 {
     g_autoptr(GError) error = NULL;
-    gsize size = self->log->file.size / 8 * 7, end = self->log->file.end;
+    gsize size = self->log->file.size / 8 * 7, end = self->log->file.end, good;
 
     if (self->user_agent == NULL || self->requests->len > 0 || self->agents->len > 0 ||
         end <= MAX(MIN(2 * get_live_bytes(self) + HISTORY_BYTES, size), self->compact_at))
         return;
+    good = get_good_size(get_live_bytes(self) + REQUEST_BYTES + AHEAD_BYTES);
+    if (self->log->file.size > SHRINK_FACTOR * good)
+        log_shrink_spare(self->log, good);
+    else
+        good = G_MAXSIZE;
     /* Where that can fail, it is tried again later. */
     self->compact_at = write_all(self, &error) ? 0 : end + HISTORY_BYTES;
+    if (self->compact_at == 0)
+        log_shrink_spare(self->log, good); /* which was the file */
 }

@@ -410,3 +410,37 @@ class NoRecord(BusTestCase):
         last = os.stat(path).st_size
         diagnostic(f'{first // 1024} KiB after 500 long names, {last // 1024} KiB after 10000')
         self.assertLessEqual(last, 2 * first + (1 << 20))
+
+
+class Memory(StateCase):
+    def allocated(self):
+        return [os.stat(self.path(suffix)).st_blocks * 512 for suffix in ('state', 'state.new')]
+
+    def test_it_is_given_back(self):
+        """After many requests the files are small again, whether they were released or their client has gone; and
+        what is held meanwhile stays, also after a kill."""
+        self.start()
+        holder = self.raw_client()
+        holder.request('held', key=1)
+        small = self.allocated()
+        for end in 'release', 'close':
+            with self.subTest(end):
+                clients = [self.raw_client() for _ in range(5)]
+                for client in clients:
+                    serials = client.send_all([lock_call('Request', f'{client.name} {number}' + 'n' * 900)
+                                               for number in range(600)])
+                    ids = [client.result(serial)[0] for serial in serials]
+                    if end == 'close':
+                        continue
+                    self.assertGreater(min(self.allocated()), 2 * max(small))
+                    for serial in client.send_all([lock_call('Release', id_) for id_ in ids]):
+                        client.result(serial)
+                self.assertTrue(end == 'release' or min(self.allocated()) > 16 * max(small), self.allocated())
+                for client in clients:
+                    client.close()
+                wait_for(lambda: self.control.query()[0] == [('held', 'exclusive', holder.name)], what='end')
+                holder.release(holder.request('other')[0])
+                self.assertLessEqual(max(self.allocated()), 8 * max(small), self.allocated())
+                before = holder.resync()
+                self.restart()
+                self.assertEqual(holder.resync(), before)
