@@ -232,9 +232,11 @@ export class LockManager {
         });
     }
 
-    async query() {
-        const {held, pending} = await this.#backend.query();
-        return {held: lockInfos(held), pending: lockInfos(pending)};
+    query() {
+        return promiseFrom(async () => {
+            const {held, pending} = await this.#backend.query();
+            return {held: lockInfos(held), pending: lockInfos(pending)};
+        });
     }
 }
 

@@ -34,6 +34,7 @@ for (const [name, length] of [['request', 2], ['query', 0]]) {
         const {value, enumerable, configurable, writable} = properties(LockManager.prototype)[name];
         assert.equal([enumerable, configurable, writable], [true, true, true]);
         assert.equal([typeof value, value.name, value.length], ['function', name, length]);
+        assert.equal(Object.prototype.toString.call(value), '[object Function]'); // not AsyncFunction
     });
 }
 
