@@ -88,9 +88,8 @@ cell_apply(const LockCellClosed *closed, guint64 last_token, gint64 now_us, Lock
                             : now_us;
 }
 
-/* Returns whether the lock is held. */
-static gboolean
-take_away(LockRequest *request)
+gboolean
+cell_take_away(LockRequest *request)
 {
     Cell *cell = request->cell;
     LockManager *manager = request->queue->manager;
@@ -109,18 +108,12 @@ take_away(LockRequest *request)
     return closed.is_held;
 }
 
-void
-cell_take_away(LockRequest *request)
-{
-    take_away(request);
-}
-
 gboolean
 cell_close(LockRequest *request)
 {
     LockManager *manager = request->queue->manager;
 
-    if (take_away(request)) {
+    if (cell_take_away(request)) {
         effects_append(&manager->principal->user_agent->effects, EFFECT_CELL_CLOSED, request);
         return TRUE;
     }

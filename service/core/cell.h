@@ -55,5 +55,5 @@ void cell_give(LockRequest *request, Cell *cell);
 /* Closes the cell of a request that has one. Returns FALSE if the request is over now. */
 gboolean cell_close(LockRequest *request);
 
-/* The same, for a request that ends in any case. */
-void cell_take_away(LockRequest *request);
+/* The same, for a request that ends in any case. Returns whether the lock is held. */
+gboolean cell_take_away(LockRequest *request);
