@@ -48,7 +48,8 @@ Evidence evidence_get(WebLocksLockInfo *info);
 const char *evidence_get_text(WebLocksLockInfo *info);
 
 /* Updates the evidence about an item of the monitor's lists, and returns whether it has changed.
- * Reads up to four small files of /proc and /sys; for a command, of up to 64 processes. */
+ * Reads up to four small files of /proc and /sys; for a command, of up to 64 processes; and after a
+ * change of the lists, if there is a command, one for each ancestor of up to 500 that wait. */
 gboolean evidence_update(WebLocksMonitor *monitor, WebLocksLockInfo *info);
 
 /* Updates that of all held locks in two lists, which may be those of several snapshots. */

@@ -9,6 +9,8 @@
 
 /* A process has fewer ancestors, unless it is meant to have many. */
 #define ANCESTORS_MAX 100
+/* The parents of so many of the processes that wait are looked up. */
+#define PROCESSES_MAX 500
 /* More names than this make the sentence hard to read. */
 #define CLIENTS_NAMED 4
 
@@ -26,6 +28,8 @@ struct WaitGraph {
     GHashTable *clients;   /* client id -> array of its requests, and of those of its command */
     GHashTable *stuck;     /* the ids, borrowed, of clients that wait for others which all wait */
     GHashTable *commands;  /* process id -> client id, of those that run a command */
+    GHashTable *processes; /* process id -> array of these ids, borrowed, of the commands that it
+                            * comes from */
     gboolean has_counting; /* a request is for a counting lock */
 };
 
@@ -116,18 +120,34 @@ add_list(WaitGraph *self, GListModel *list, void (*add)(WaitGraph *self, WebLock
     }
 }
 
+/* Returns a borrowed array of client ids; NULL: no more processes are looked up. */
+static const GPtrArray *
+find_commands(WaitGraph *self, guint pid)
+{
+    GPtrArray *found = g_hash_table_lookup(self->processes, GUINT_TO_POINTER(pid));
+    ProcessStat stat = {.parent = pid};
+
+    if (found != NULL || g_hash_table_size(self->processes) == PROCESSES_MAX)
+        return found;
+    found = g_ptr_array_new();
+    g_hash_table_insert(self->processes, GUINT_TO_POINTER(pid), found);
+    for (guint i = 0; i < ANCESTORS_MAX && process_tree_read(stat.parent, &stat); i++) {
+        char *client_id = g_hash_table_lookup(self->commands, GUINT_TO_POINTER(stat.parent));
+
+        if (client_id != NULL)
+            g_ptr_array_add(found, client_id);
+    }
+    return found;
+}
+
 /* A command waits for the requests of the processes that come from it. */
 static void
 add_requests_of_commands(WaitGraph *self, WebLocksLockInfo *info)
 {
-    ProcessStat stat = {.parent = web_locks_lock_info_get_pid(info)};
+    const GPtrArray *commands = find_commands(self, web_locks_lock_info_get_pid(info));
 
-    for (guint i = 0; i < ANCESTORS_MAX && process_tree_read(stat.parent, &stat); i++) {
-        const char *client_id = g_hash_table_lookup(self->commands, GUINT_TO_POINTER(stat.parent));
-
-        if (client_id != NULL)
-            add_request(self, client_id, info);
-    }
+    for (guint i = 0; commands != NULL && i < commands->len; i++)
+        add_request(self, commands->pdata[i], info);
 }
 
 /* ---- those that wait for one of several clients */
@@ -207,6 +227,7 @@ wait_graph_new(GListModel *held, GListModel *pending)
         g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
     self->stuck = g_hash_table_new(g_str_hash, g_str_equal);
     self->commands = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+    self->processes = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)g_ptr_array_unref);
     add_list(self, pending, add_pending);
     add_list(self, held, add_held);
     if (g_hash_table_size(self->commands) > 0)
@@ -219,6 +240,7 @@ wait_graph_new(GListModel *held, GListModel *pending)
 void
 wait_graph_free(WaitGraph *self)
 {
+    g_hash_table_unref(self->processes);
     g_hash_table_unref(self->commands);
     g_hash_table_unref(self->stuck);
     g_hash_table_unref(self->names);

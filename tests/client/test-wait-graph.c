@@ -1,8 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Which locks are on a cycle: random graphs compared with the definition, and very long cycles. */
+/* Which locks are on a cycle: random graphs compared with the definition, and very long cycles; and
+ * the processes of a command, which are those of this test. */
 
+#include "client-lib/evidence/process-tree.h"
 #include "client-lib/evidence/wait-graph.h"
 #include "client-lib/lock-info-private.h"
 #include "tests/lib/case.h"
@@ -10,6 +12,8 @@
 #define CLIENTS 6
 #define NAMES   5
 #define NEVER   100
+/* Runs a command, whose processes have the next ids. */
+#define COMMAND_PID 10
 
 /* Those of the random graphs. */
 static gboolean
@@ -32,6 +36,7 @@ add_of(GListStore *list, guint pid, guint client, guint name)
     g_variant_dict_insert(&entry, "clientId", "s", client_id);
     g_variant_dict_insert(&entry, "state", "s", is_held ? "held" : "pending");
     g_variant_dict_insert(&entry, "pid", "u", pid);
+    g_variant_dict_insert(&entry, "process", "s", pid == COMMAND_PID ? WAIT_GRAPH_COMMAND : "");
     g_variant_dict_insert(&entry, "slots", "u", is_counting(name) ? 3u : 1u);
     info = web_locks_lock_info_new_from_inspect(g_variant_dict_end(&entry));
     g_list_store_append(list, info);
@@ -329,6 +334,41 @@ TEST("/wait-graph/endless", test_endless)
 
     g_assert_cmpuint(find(graph, &lists, 0).n_waiting, ==, 1);
     g_assert_cmpuint(find(graph, &lists, 0).n_clients, ==, 0);
+    lists_free(&lists);
+}
+
+/* ---- commands */
+
+static guint n_reads;
+
+gboolean
+process_tree_read(guint pid, ProcessStat *out_stat)
+{
+    n_reads++;
+    *out_stat = (ProcessStat){.parent = pid > COMMAND_PID ? COMMAND_PID : pid > 1 ? 1 : 0};
+    return pid > 0;
+}
+
+/* The command waits for what its processes wait for. Each process is looked up once, however many
+ * requests it has, and no more than some hundred processes. */
+TEST("/wait-graph/command", test_command)
+{
+    const guint n_requests = 3000;
+    Lists lists = lists_new();
+
+    add_of(lists.held, COMMAND_PID, 0, 3);
+    for (guint i = 0; i < n_requests; i++) {
+        g_autoptr(WaitGraph) graph = NULL;
+
+        add_of(lists.pending, COMMAND_PID + 1 + (i < n_requests / 2 ? 0 : i), 1, 3);
+        if (i != n_requests / 2 - 1 && i != n_requests - 1)
+            continue;
+        n_reads = 0;
+        graph = wait_graph_new(G_LIST_MODEL(lists.held), G_LIST_MODEL(lists.pending));
+        g_assert_cmpuint(n_reads, <=, i < n_requests / 2 ? 4 : 4 * 500);
+        g_assert_cmpuint(n_reads, >, 0);
+        g_assert_cmpuint(find(graph, &lists, 0).n_clients, ==, 1);
+    }
     lists_free(&lists);
 }
 
