@@ -129,8 +129,10 @@ on_names(sd_bus_message *reply, void *userdata, sd_bus_error *bus_error)
 
     if (server->stage != SERVER_STARTING)
         return 1;
-    if (names == NULL) {
-        lifecycle_fail(server, "the bus does not reply to ListNames");
+    if (sd_bus_message_is_method_error(reply, SD_BUS_ERROR_NO_REPLY) > 0) {
+        recovery_start(server);
+    } else if (names == NULL) {
+        lifecycle_fail(server, "the bus refuses ListNames");
     } else if (!run_steps(server, &restored, names, &error)) {
         lifecycle_fail(server, "%s", error->message);
     } else {
@@ -141,7 +143,10 @@ on_names(sd_bus_message *reply, void *userdata, sd_bus_error *bus_error)
     return 1;
 }
 
-/* Asynchronous, since a blocking call would queue all messages before the reply in memory. */
+/* Asynchronous, since a blocking call would queue all messages before the reply in memory. The
+ * reply is behind all that clients have sent meanwhile, so it may be too late; then the bus is
+ * asked again.
+ */
 void
 recovery_start(Server *server)
 {

@@ -206,6 +206,17 @@ class FailedStart(unittest.TestCase):
     def test_a_client_disconnects(self):
         self.check(self.disconnect_waiter)
 
+    def test_the_list_of_names_is_late(self):
+        """It is behind all that clients send meanwhile, on a slow machine for longer than the service waits for
+        one reply. They have called already."""
+        self.start()
+        self.bus.n_lists_lost = 1
+        service = self.service()
+        self.bus.wait_owned()
+        self.assertNotEqual(self.request(self.HOLDER)[1], 0)
+        self.assertEqual(self.bus.n_lists_lost, 0)
+        self.assertEqual(service.stop(), 0, service.stderr())
+
 
 class Several(StateCase):
     def test_ten_at_the_same_time(self):

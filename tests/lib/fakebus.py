@@ -46,6 +46,7 @@ class FakeBus:
         self._socket = None
         self.is_owned = False
         self.names = [DRIVER, SERVICE_NAME]  # on the bus, for ListNames
+        self.n_lists_lost = 0                # the first calls of ListNames get no reply
         self.is_taken = False                # the name of the service is another connection's
         self.when_asked_for_name = lambda: None
         self.when_name_is_released = lambda: None  # before the reply
@@ -120,6 +121,9 @@ class FakeBus:
         member = message.get_member()
         if member == 'GetConnectionCredentials':
             self._reply_credentials(message)
+            return
+        if member == 'ListNames' and self.n_lists_lost > 0:
+            self.n_lists_lost -= 1
             return
         if member == 'GetConnectionStats' and self.statistics is not None:
             self.statistics.append(message)
