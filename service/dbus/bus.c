@@ -131,6 +131,15 @@ count_queued(const Bus *bus)
     return sd_bus_get_n_queued_write(bus->connection, &n_queued) < 0 ? 0 : n_queued;
 }
 
+/* Whether a short message would be sent immediately, so that sd-bus does not queue it. */
+static gboolean
+is_writable(const Bus *bus)
+{
+    GPollFD poll_fd = {.fd = sd_bus_get_fd(bus->connection), .events = G_IO_OUT};
+
+    return count_queued(bus) == 0 && g_poll(&poll_fd, 1, 0) == 1;
+}
+
 /* Returns FALSE if the message can't be sent now. */
 static gboolean
 send_message(Bus *bus, BusMessage *item)
@@ -140,9 +149,13 @@ send_message(Bus *bus, BusMessage *item)
 
     if (n_queued == 0)
         bus->n_bytes_given = 0;
-    if (n_queued >= QUEUED_MAX || bus->n_bytes_given > BYTES_GIVEN_MAX ||
-        (n_queued > 0 && item->refusal != NULL))
+    if (n_queued >= QUEUED_MAX || bus->n_bytes_given > BYTES_GIVEN_MAX)
         return FALSE; /* there will be when the socket has taken some */
+    if (item->refusal != NULL && !is_writable(bus)) {
+        if (bus->retry_id == 0)
+            bus->retry_id = g_timeout_add(RETRY_MS, on_retry, bus);
+        return FALSE;
+    }
     r = sd_bus_send(bus->connection, item->message, NULL);
     if (sd_bus_is_transient(r)) {
         if (bus->retry_id == 0)
