@@ -126,13 +126,16 @@ class Packages(unittest.TestCase):
 
 
 def commands(build):
-    """The commands that compile and link everything in a build, without its location and its degree of
-    optimisation."""
+    """The commands that compile and link everything in a build, without its location, its compiler and its degree
+    of optimisation."""
     text = meson('compile', '-C', build, '--ninja-args=-t,commands')
     # A relative path may end as the absolute one does.
     for path, name in ((os.path.relpath(SOURCE, build), 'SOURCE'), (build, 'BUILD'), (SOURCE, 'SOURCE')):
         text = re.sub(rf'(?<![/.]){re.escape(path)}(?=/| |$)', name, text, flags=re.MULTILINE)
     text = re.sub(r' -(O\w|g|Werror)(?= )', '', text)
+    # CC may be set for one of the builds only.
+    text = re.sub(r'^(\S*ccache )?\S*cc(-\d+)? ', 'cc ', text, flags=re.MULTILINE)
+    text = re.sub(r'&& (gcc-)?ar ', '&& ar ', text)
     # A command that Meson keeps in a file, which is named after all of its arguments.
     text = re.sub(r'(?<=meson_exe_)([\w-]+)_[0-9a-f]{40}\.dat', r'\1', text)
     return {line for line in text.splitlines() if not line.startswith(('INFO:', 'ninja:'))}
