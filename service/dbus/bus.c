@@ -131,13 +131,14 @@ count_queued(const Bus *bus)
     return sd_bus_get_n_queued_write(bus->connection, &n_queued) < 0 ? 0 : n_queued;
 }
 
-/* Whether a short message would be sent immediately, so that sd-bus does not queue it. */
+/* Whether a short message would be sent immediately, so that sd-bus does not queue it, or sd-bus has
+ * closed the connection and refuses it. */
 static gboolean
 is_writable(const Bus *bus)
 {
     GPollFD poll_fd = {.fd = sd_bus_get_fd(bus->connection), .events = G_IO_OUT};
 
-    return count_queued(bus) == 0 && g_poll(&poll_fd, 1, 0) == 1;
+    return count_queued(bus) == 0 && (poll_fd.fd < 0 || g_poll(&poll_fd, 1, 0) == 1);
 }
 
 /* Returns FALSE if the message can't be sent now. */

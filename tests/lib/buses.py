@@ -145,6 +145,11 @@ def pump_until(condition, pump, timeout, complaint):
     return value
 
 
+def interval(every, waited):
+    """After how many seconds to look again at what takes long: a twentieth of the wait, within bounds."""
+    return max(every, min(waited / 20, 0.1))
+
+
 def pause(process):
     """Sends SIGSTOP to a child process, and waits until it has stopped: until then it may still reply."""
     process.send_signal(signal.SIGSTOP)

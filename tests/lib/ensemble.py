@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 
-from buses import FACTOR, PATIENCE, RUNTIME_PARENT, end, pause, pump_until, read_text, spawn, write_text
+from buses import FACTOR, PATIENCE, RUNTIME_PARENT, end, interval, pause, pump_until, read_text, spawn, write_text
 
 # Debian's; the manifest of the second names the others that it needs. The first is for the log.
 JARS = '/usr/share/java/slf4j-simple.jar:/usr/share/java/zookeeper.jar'
@@ -368,7 +368,7 @@ class Ensemble:
         return ','.join(server.address for server in self.servers)
 
     def wait_for(self, condition, timeout=PATIENCE, what='condition'):
-        return pump_until(condition, lambda _: time.sleep(0.02), timeout,
+        return pump_until(condition, lambda left: time.sleep(interval(0.02, timeout - left)), timeout,
                           lambda: f'{what}: not within {timeout} s\n{self.log()}')
 
     def leader(self):

@@ -24,8 +24,8 @@ gi.require_version('Gio', '2.0')
 from gi.repository import Gio, GLib
 
 import buses
-from buses import (FACTOR, PATIENCE, Bus, can_be_others, end, environment, full_size, pump_until,
-                   spawn, wait_exit)
+from buses import (FACTOR, PATIENCE, Bus, can_be_others, end, environment, full_size, interval,
+                   pump_until, spawn, wait_exit)
 from calls import SERVICE, DBusError, Event, LockCalls
 from rawbus import DRIVER, DRIVER_PATH, Monitor, RawClient
 from sockets import LockError, SocketClient, open_socket
@@ -59,8 +59,8 @@ def iterate(timeout):
 
 
 def wait_for(condition, timeout=PATIENCE, what='condition', every=0.02):
-    """Waits until the condition holds; it is evaluated again after each event."""
-    return pump_until(condition, lambda left: iterate(min(left, every)), timeout,
+    """Waits until the condition holds; it is evaluated again after each event, and less often after seconds."""
+    return pump_until(condition, lambda left: iterate(min(left, interval(every, timeout - left))), timeout,
                       lambda: f'{what}: not within {timeout} s')
 
 

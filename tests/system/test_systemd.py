@@ -62,7 +62,7 @@ class SystemUnit(UnitChecks):
     def kill(self, pid):
         self.expected_failures += 1
         os.kill(pid, signal.SIGKILL)
-        wait_for(lambda: self.unit.is_active() and self.unit.pid() != pid, every=0.02,
+        wait_for(lambda: self.unit.is_active() and self.unit.pid() != pid, every=0.1,
                  what='next service')
 
     def test_a_kill(self):
