@@ -16,7 +16,8 @@ viewer_isolate(const char *name)
 
     if (g_str_is_ascii(name))
         return g_strdup(name);
-    text = g_string_new("\u2068"); /* FIRST STRONG ISOLATE */
+    text = g_string_new(NULL);
+    g_string_append_unichar(text, 0x2068); /* FIRST STRONG ISOLATE */
     for (; *name != '\0'; name = g_utf8_next_char(name)) {
         const gunichar character = g_utf8_get_char(name);
 
@@ -24,7 +25,7 @@ viewer_isolate(const char *name)
             (character < 0x2066 || character > 0x2069))
             g_string_append_unichar(text, character);
     }
-    g_string_append(text, "\u2069"); /* POP DIRECTIONAL ISOLATE */
+    g_string_append_unichar(text, 0x2069); /* POP DIRECTIONAL ISOLATE */
     return g_string_free(text, FALSE);
 }
 

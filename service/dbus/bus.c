@@ -131,8 +131,8 @@ count_queued(const Bus *bus)
     return sd_bus_get_n_queued_write(bus->connection, &n_queued) < 0 ? 0 : n_queued;
 }
 
-/* Whether a short message would be sent immediately, so that sd-bus does not queue it, or sd-bus has
- * closed the connection and refuses it. */
+/* Whether a short message would be sent immediately, so that sd-bus does not queue it, or sd-bus
+ * has closed the connection and refuses it. */
 static gboolean
 is_writable(const Bus *bus)
 {
@@ -158,18 +158,18 @@ send_message(Bus *bus, BusMessage *item)
         return FALSE;
     }
     r = sd_bus_send(bus->connection, item->message, NULL);
-    if (sd_bus_is_transient(r)) {
-        if (bus->retry_id == 0)
-            bus->retry_id = g_timeout_add(RETRY_MS, on_retry, bus);
-        return FALSE;
-    }
     /* The kernel refuses descriptors while too many of the user's have been sent and not received,
      * for as long as a program of that user wants, also a sandboxed one. Others don't wait for
      * that. (sd-bus would keep the message if it had a queue.) */
     if (r == -ETOOMANYREFS && item->refusal != NULL) {
         sd_bus_message_unref(item->message);
         item->message = g_steal_pointer(&item->refusal);
-        return send_message(bus, item);
+        r = sd_bus_send(bus->connection, item->message, NULL);
+    }
+    if (sd_bus_is_transient(r)) {
+        if (bus->retry_id == 0)
+            bus->retry_id = g_timeout_add(RETRY_MS, on_retry, bus);
+        return FALSE;
     }
     /* After any other error the connection has ended, which its source will detect. */
     bus->n_bytes_given += item->n_bytes;

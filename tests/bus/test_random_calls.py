@@ -48,7 +48,7 @@ VALUES = {
     'g': [V('g', text) for text in ('', 's', 'a{sv}', 'a' * 30 + 'y')],
     'v': [V('v', V('t', 1)), V('v', V('b', True)), nested(1), nested(12)],
     '': [V('as', []), V('as', ['shared', '']), V('ay', b'x' * 5), V('a{sv}', {}), V('a{ut}', {1: 2}),
-         V('aas', [[], ['x']]), V('a(ot)', [('/', 1)]), V('(s)', ('x',)), V('(sa{sv})', ('x', {})),
+         V('aas', [[], ['x']]), V('a(to)', [(1, '/')]), V('(s)', ('x',)), V('(sa{sv})', ('x', {})),
          V('((yb)v)', ((1, True), nested(3)))],
 }
 

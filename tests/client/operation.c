@@ -24,73 +24,100 @@ unref_list(GPtrArray *list)
     g_clear_pointer(&list, g_ptr_array_unref);
 }
 
-/* Connecting, as if its functions were named like the others. */
-#define connect_sync(agent, ...) g_initable_init(G_INITABLE(agent), __VA_ARGS__)
-#define connect_async(agent, ...) \
-    g_async_initable_init_async(G_ASYNC_INITABLE(agent), G_PRIORITY_DEFAULT, __VA_ARGS__)
-#define connect_finish(agent, ...) \
-    g_async_initable_init_finish(G_ASYNC_INITABLE(agent), __VA_ARGS__)
-
-#define AND     ,
-#define KEEP    self->object = (GObject *)
-#define DISCARD (void)
-
-/* The kind, what becomes of the result, the name of the function without its suffix, its arguments,
- * and those of the function that ends the asynchronous one. */
-#define OPERATIONS(X)                                                                             \
-    X(CONNECT, DISCARD, connect, target, target AND result)                                       \
-    X(REQUEST, KEEP, web_locks_manager_request, target AND self->name AND self->options,          \
-      target AND result)                                                                          \
-    X(RELEASE, DISCARD, web_locks_lock_release, target, target AND result)                        \
-    X(DOWNGRADE, DISCARD, web_locks_lock_downgrade, target, target AND result)                    \
-    X(QUERY, KEEP, web_locks_manager_query, target, target AND result)                            \
-    X(INSPECT, KEEP, web_locks_manager_inspect, target AND NULL, target AND result)               \
-    X(BREAK, DISCARD, web_locks_manager_break, target AND self->name AND NULL, target AND result) \
-    X(BUCKETS, unref_list, web_locks_agent_list_observable, target, target AND result)            \
-    X(MONITOR, KEEP, web_locks_monitor_new, target, result)                                       \
-    X(MONITOR_ALL, KEEP, web_locks_monitor_new_all, target, result)
-
-#define RUN_SYNC(kind, keep, function, arguments, end)                     \
-    case OPERATION_##kind:                                                 \
-        keep(function##_sync(arguments, self->cancellable, &self->error)); \
-        break;
-#define RUN_ASYNC(kind, keep, function, arguments, end)                  \
-    case OPERATION_##kind:                                               \
-        function##_async(arguments, self->cancellable, on_result, self); \
-        break;
-#define FINISH(kind, keep, function, arguments, end) \
-    case OPERATION_##kind:                           \
-        keep(function##_finish(end, &self->error));  \
-        break;
-
-#define EACH(what)       \
-    OPERATIONS(what)     \
-    case OPERATION_NONE: \
-    default:             \
-        g_assert_not_reached();
+/* ---- sync */
 
 static gpointer
 run_sync(gpointer data)
 {
     Operation *self = data;
+    GCancellable *cancellable = self->cancellable;
     gpointer target = self->target;
+    GError **error = &self->error;
 
     switch (self->kind) {
-        EACH(RUN_SYNC)
+    case OPERATION_CONNECT:
+        g_initable_init(G_INITABLE(target), cancellable, error);
+        break;
+    case OPERATION_REQUEST:
+        self->object = (GObject *)web_locks_manager_request_sync(target, self->name, self->options,
+                                                                 cancellable, error);
+        break;
+    case OPERATION_RELEASE:
+        web_locks_lock_release_sync(target, cancellable, error);
+        break;
+    case OPERATION_DOWNGRADE:
+        web_locks_lock_downgrade_sync(target, cancellable, error);
+        break;
+    case OPERATION_QUERY:
+        self->object = (GObject *)web_locks_manager_query_sync(target, cancellable, error);
+        break;
+    case OPERATION_INSPECT:
+        self->object = (GObject *)web_locks_manager_inspect_sync(target, NULL, cancellable, error);
+        break;
+    case OPERATION_BREAK:
+        web_locks_manager_break_sync(target, self->name, NULL, cancellable, error);
+        break;
+    case OPERATION_BUCKETS:
+        unref_list(web_locks_agent_list_observable_sync(target, cancellable, error));
+        break;
+    case OPERATION_MONITOR:
+        self->object = (GObject *)web_locks_monitor_new_sync(target, cancellable, error);
+        break;
+    case OPERATION_MONITOR_ALL:
+        self->object = (GObject *)web_locks_monitor_new_all_sync(target, cancellable, error);
+        break;
+    case OPERATION_NONE:
+    default:
+        g_assert_not_reached();
     }
     set_over(self);
     return NULL;
 }
+
+/* ---- async */
 
 static void
 on_result(GObject *source, GAsyncResult *result, gpointer data)
 {
     Operation *self = data;
     gpointer target = self->target;
+    GError **error = &self->error;
 
     g_assert_cmpint(self->n_results, ==, 0);
     switch (self->kind) {
-        EACH(FINISH)
+    case OPERATION_CONNECT:
+        g_async_initable_init_finish(G_ASYNC_INITABLE(target), result, error);
+        break;
+    case OPERATION_REQUEST:
+        self->object = (GObject *)web_locks_manager_request_finish(target, result, error);
+        break;
+    case OPERATION_RELEASE:
+        web_locks_lock_release_finish(target, result, error);
+        break;
+    case OPERATION_DOWNGRADE:
+        web_locks_lock_downgrade_finish(target, result, error);
+        break;
+    case OPERATION_QUERY:
+        self->object = (GObject *)web_locks_manager_query_finish(target, result, error);
+        break;
+    case OPERATION_INSPECT:
+        self->object = (GObject *)web_locks_manager_inspect_finish(target, result, error);
+        break;
+    case OPERATION_BREAK:
+        web_locks_manager_break_finish(target, result, error);
+        break;
+    case OPERATION_BUCKETS:
+        unref_list(web_locks_agent_list_observable_finish(target, result, error));
+        break;
+    case OPERATION_MONITOR:
+        self->object = (GObject *)web_locks_monitor_new_finish(result, error);
+        break;
+    case OPERATION_MONITOR_ALL:
+        self->object = (GObject *)web_locks_monitor_new_all_finish(result, error);
+        break;
+    case OPERATION_NONE:
+    default:
+        g_assert_not_reached();
     }
     set_over(self);
 }
@@ -98,10 +125,45 @@ on_result(GObject *source, GAsyncResult *result, gpointer data)
 static void
 run_async(Operation *self)
 {
+    GCancellable *cancellable = self->cancellable;
     gpointer target = self->target;
 
     switch (self->kind) {
-        EACH(RUN_ASYNC)
+    case OPERATION_CONNECT:
+        g_async_initable_init_async(G_ASYNC_INITABLE(target), G_PRIORITY_DEFAULT, cancellable,
+                                    on_result, self);
+        break;
+    case OPERATION_REQUEST:
+        web_locks_manager_request_async(target, self->name, self->options, cancellable, on_result,
+                                        self);
+        break;
+    case OPERATION_RELEASE:
+        web_locks_lock_release_async(target, cancellable, on_result, self);
+        break;
+    case OPERATION_DOWNGRADE:
+        web_locks_lock_downgrade_async(target, cancellable, on_result, self);
+        break;
+    case OPERATION_QUERY:
+        web_locks_manager_query_async(target, cancellable, on_result, self);
+        break;
+    case OPERATION_INSPECT:
+        web_locks_manager_inspect_async(target, NULL, cancellable, on_result, self);
+        break;
+    case OPERATION_BREAK:
+        web_locks_manager_break_async(target, self->name, NULL, cancellable, on_result, self);
+        break;
+    case OPERATION_BUCKETS:
+        web_locks_agent_list_observable_async(target, cancellable, on_result, self);
+        break;
+    case OPERATION_MONITOR:
+        web_locks_monitor_new_async(target, cancellable, on_result, self);
+        break;
+    case OPERATION_MONITOR_ALL:
+        web_locks_monitor_new_all_async(target, cancellable, on_result, self);
+        break;
+    case OPERATION_NONE:
+    default:
+        g_assert_not_reached();
     }
 }
 

@@ -307,7 +307,7 @@ TEST("/contexts/no-descriptors", test_no_descriptors)
     Unwoken unwoken = {manager, cancellable, FALSE};
     const int lowest = dup(STDERR_FILENO);
     struct rlimit before, none;
-    GThread *waiter;
+    g_autoptr(GThread) waiter = NULL;
 
     g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &before), ==, 0);
     none = (struct rlimit){(rlim_t)lowest, before.rlim_max};
@@ -317,7 +317,7 @@ TEST("/contexts/no-descriptors", test_no_descriptors)
     test_wait_for_state(holder, "a b | a");
     g_cancellable_cancel(cancellable);
     test_wait(test_is_set, &unwoken.is_cancelled);
-    g_thread_join(waiter);
+    g_thread_join(g_steal_pointer(&waiter));
     g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &before), ==, 0);
 }
 

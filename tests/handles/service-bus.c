@@ -175,6 +175,15 @@ sd_bus_message_new_method_return(sd_bus_message *call, sd_bus_message **out)
     return 0;
 }
 
+/* A refusal, which is not sent: the kernel takes the descriptors of each reply. */
+int
+sd_bus_message_new_method_error(sd_bus_message *call,
+                                sd_bus_message **out,
+                                const sd_bus_error *error)
+{
+    return sd_bus_message_new_method_return(call, out);
+}
+
 int
 sd_bus_message_new_signal(
     sd_bus *bus, sd_bus_message **out, const char *path, const char *interface, const char *member)
