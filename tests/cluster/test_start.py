@@ -4,17 +4,15 @@
 """The start of the gateway: its options, and mistakes that end it with a message and exit status. And its end of the
 connection to weblocksd, which is this test. There are no servers."""
 
-import contextlib
 import os
 import re
-import signal
 import socket
 import subprocess
 import tempfile
 import unittest
 
 import clusterpackets as packets
-from buses import NOBODY, PATIENCE, end, environment, pause, spawn, wait_exit, write_bytes, write_text
+from buses import NOBODY, PATIENCE, end, environment, spawn, wait_exit, write_bytes, write_text
 from harness import wait_for
 
 CONFIG = '''[Cluster]
@@ -125,8 +123,6 @@ class Start(StartCase):
         self.assertFalse(os.path.exists(self.options['socket']))
 
 
-# How many packets the gateway reads before it does anything else.
-AT_A_TIME = 64
 HELLO, READY = packets.hello(), packets.packet(packets.READY)
 DEMANDS = [packets.demand(handle, 'x', bucket='farm', want=packets.EXCLUSIVE) for handle in (1, 2)]
 
@@ -180,29 +176,6 @@ class Socket(StartCase):
             for serial in range(1, 1_000_000):
                 service.send(packets.ask(serial))
         self.assertGreater(serial, 5000)
-
-    def test_flood(self):
-        """Of one that always has more to send, some is read at a time: a signal is served meanwhile, soon unless the
-        machine is busy."""
-        counts = []
-        while len(counts) < 20:
-            gateway = self.start()
-            service = self.connect(HELLO)
-            self.answers(service, 1)
-            pause(gateway)
-            service.setblocking(False)
-            with contextlib.suppress(BlockingIOError):
-                for serial in range(2, 1000):
-                    service.send(packets.ask(serial))
-            service.settimeout(PATIENCE)
-            gateway.terminate()
-            gateway.send_signal(signal.SIGCONT)
-            counts.append(len(self.answers(service)))
-            self.assertEqual(wait_exit(gateway), 0)
-            self.assertGreater(serial, 200)
-            if counts[-1] in (AT_A_TIME, 2 * AT_A_TIME):
-                return
-        self.fail(f'answers before the end: {counts}')
 
     def test_other_user(self):
         """A peer that is neither the user of weblocksd nor root is refused."""

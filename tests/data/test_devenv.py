@@ -13,6 +13,7 @@ import tempfile
 import unittest
 
 from buses import PATIENCE, environment, read_text, write_text
+from installation import why_no_bindings
 
 SOURCE = environment('WEBLOCKS_SOURCE_DIR')
 BUILD = environment('WEBLOCKS_BUILD_DIR')
@@ -34,9 +35,8 @@ def printed(path, pattern):
     return re.findall(rf'^    ({pattern}.*)$', read_text(os.path.join(SOURCE, path)), re.MULTILINE)
 
 
-@unittest.skipUnless(shutil.which('dbus-run-session') and
-                     os.path.exists(os.path.join(BUILD, 'client-lib', 'WebLocks-1.typelib')),
-                     'no dbus-run-session, or built without introspection data')
+@unittest.skipIf(why_no_bindings(BUILD), why_no_bindings(BUILD))
+@unittest.skipUnless(shutil.which('dbus-run-session'), 'no dbus-run-session')
 class NotInstalled(unittest.TestCase):
     def run_line(self, line, **env):
         """With nothing in the environment but a path."""

@@ -16,7 +16,7 @@ import xml.etree.ElementTree as ElementTree
 from buses import PATIENCE, TEST_ALL, Bus, environment, read_bytes, read_text
 from gi.repository import Gio
 from harness import RawClient, owner_of, pid_of
-from installation import Installation, Superproject, meson, run
+from installation import Installation, Superproject, meson, run, why_no_bindings
 from smallfs import has_own_mounts, take_own_mounts
 
 take_own_mounts()
@@ -241,8 +241,8 @@ class Uninstalled(unittest.TestCase):
 
     def test_devenv_has_the_bindings(self):
         build = environment('WEBLOCKS_BUILD_DIR')
-        if not os.path.exists(os.path.join(build, 'client-lib', 'WebLocks-1.typelib')):
-            self.skipTest('built without introspection')
+        if why_no_bindings(build):
+            self.skipTest(why_no_bindings(build))
         # Only with the override the result is a context manager.
         script = ('import gi; gi.require_version("WebLocks", "1")\n'
                   'from gi.repository import WebLocks\n'

@@ -35,6 +35,15 @@ def introspect(build, what):
     return json.loads(read_text(os.path.join(build, 'meson-info', f'intro-{what}.json')))
 
 
+def why_no_bindings(build):
+    """Why Python can't load the library of a build, or None."""
+    if not os.path.exists(os.path.join(build, 'client-lib', 'WebLocks-1.typelib')):
+        return 'built without introspection'
+    if {option['name']: option['value'] for option in introspect(build, 'buildoptions')}['b_sanitize'] != 'none':
+        return 'built with sanitizers, whose libraries have to be loaded first'
+    return None
+
+
 class Installation:
     """What a build directory installs: under `root`, in place of /, if staged in DESTDIR."""
 
