@@ -111,7 +111,7 @@ state_free(State *self)
     crash_guard_end(FALSE);
     g_clear_pointer(&self->pages, cell_pages_free);
     g_clear_pointer(&self->vanished, vanished_free);
-    if (self->is_discarded) {
+    if (self->log != NULL && self->is_discarded) {
         unlink(self->log->path);
         unlink(self->log->spare_path);
         unlink(self->lock_path);
