@@ -324,7 +324,7 @@ typedef struct {
 
 /* What has been visited of a queue: the held locks, and then the requests. */
 typedef struct {
-    const Entry *considered[BLOCKERS_MAX]; /* the first of these */
+    const Entry *considered[BLOCKERS_MAX + 1]; /* the first of these; and space for another one */
     guint n_considered;
     const Entry *holder; /* one of `n_held` */
     guint n_held;
@@ -372,15 +372,21 @@ find_blockers(Blockers *blockers, const Visited *visited, const Entry *entry)
             add_blocker(blockers, visited->considered[i]->info->client_id);
 }
 
+/* The holders are in the order of their grants: a request that has stolen the lock and was
+ * downgraded is before those that are older. */
 static void
 visit(Visited *self, const Entry *entry)
 {
-    if (self->n_considered < BLOCKERS_MAX)
-        self->considered[self->n_considered++] = entry;
-    if (!entry->state.held)
-        return;
-    self->holder = entry;
-    self->n_held++;
+    guint i = self->n_considered;
+
+    if (entry->state.held) {
+        for (; i > 0 && self->considered[i - 1]->state.token > entry->state.token; i--)
+            self->considered[i] = self->considered[i - 1];
+        self->holder = entry;
+        self->n_held++;
+    }
+    self->considered[i] = entry;
+    self->n_considered = MIN(self->n_considered + 1, BLOCKERS_MAX);
 }
 
 /* Requests of one mode and number of slots have the same blockers when enough has been visited. */

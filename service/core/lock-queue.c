@@ -204,8 +204,11 @@ void
 lock_queue_add_held(LockRequest *request)
 {
     LockQueue *queue = request->queue;
+    GList *earlier = queue->held.tail;
 
-    g_queue_push_tail_link(&queue->held, &request->in_queue);
+    while (earlier != NULL && ((LockRequest *)earlier->data)->token > request->token)
+        earlier = earlier->prev;
+    g_queue_insert_after_link(&queue->held, earlier, &request->in_queue);
     if (queue->is_wanted)
         wanted_add_holder(request);
 }
@@ -239,13 +242,13 @@ grant(LockQueue *queue, LockRequest *request)
     g_assert(!request->agent->terminated);
 
     g_queue_unlink(&queue->pending, &request->in_queue);
+    request->token =
+        queue->permit != NULL ? permit_next_token(queue) : lock_manager_next_token(queue->manager);
     lock_queue_add_held(request);
     user_agent_remove_deadline(request);
     queue->manager->n_held++;
     request->state = LOCK_REQUEST_HELD;
     request->undecided = UNDECIDED_NONE;
-    request->token =
-        queue->permit != NULL ? permit_next_token(queue) : lock_manager_next_token(queue->manager);
     request->since_us = user_agent->now_us;
     effects_append(&user_agent->effects, EFFECT_GRANTED, request);
 }

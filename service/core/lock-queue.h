@@ -177,7 +177,7 @@ void lock_queue_unref(LockQueue *queue);
 /* Whether a lock of this mode and number of slots can be held together with the held locks. */
 gboolean lock_queue_admits(const LockQueue *queue, LockMode mode, guint32 slots);
 
-/* Append a lock to the held ones of its queue, and remove it. */
+/* Add a lock, which has its token, to the held ones of its queue, and remove it. */
 void lock_queue_add_held(LockRequest *request);
 void lock_queue_remove_held(LockRequest *request);
 

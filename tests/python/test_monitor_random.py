@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Monitors are updated by signals of random operations, and then show what Inspect replies, with all details.
+"""Monitors are updated by signals of operations, and then show what Inspect replies, with all details.
 WEBLOCKS_TEST_SEED repeats a run."""
 
 import os
@@ -75,6 +75,25 @@ class MonitorRandom(PythonTestCase):
             wait_for(is_equal, what='the monitors')
         except TimeoutError:
             self.assertEqual(shown, [inspected] * len(monitors), f'seed {SEED}')
+
+    def test_holders_in_the_order_of_their_grants(self):
+        monitors = WebLocks.Monitor.new_sync(self.manager), WebLocks.Monitor.new_all_sync(self.new_agent())
+        older, stealer, waiting = [self.new_manager() for _ in range(3)]
+        lost = self.manager.request_sync('x')
+        granted, results = [], []
+        older.request_async('x', WebLocks.Options(mode=WebLocks.Mode.SHARED), None,
+                            lambda manager, result: granted.append(manager.request_finish(result)))
+        wait_for(lambda: self.manager.query_sync().pending, what='the older request')
+        stolen = stealer.request_sync('x', WebLocks.Options(steal=True))
+        waiting.request_async('x', None, None, lambda manager, result: results.append(result))
+        stolen.downgrade_sync(None)
+        wait_for(lambda: granted, what='the grant of the older request')
+        expected = [manager.agent.client_id for manager in (stealer, older)]
+        for restart in (lambda: None, self.kill_and_restart):
+            restart()
+            self.assert_equal(monitors)
+            self.assertEqual(monitors[0].get_pending()[0].get_blocked_by(), expected)
+        self.assertFalse(lost.held)
 
     def test_random_operations(self):
         diagnostic(f'seed {SEED}')
