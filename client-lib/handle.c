@@ -57,7 +57,10 @@ struct _WebLocksHandle {
     guint64 token;   /* of the last enter */
     GThread *thread; /* that has entered by a call that waits, and not left */
 
-    WebLocksLock *lock; /* of the last request; with the session lock held; NULL: was released */
+    /* With the session lock held: */
+    WebLocksLock *lock;    /* of the last request; NULL: was released */
+    guint n_notifying;     /* notifications of a loss that run */
+    gboolean is_forgotten; /* they have the last reference */
 };
 
 G_DEFINE_FINAL_TYPE(WebLocksHandle, web_locks_handle, G_TYPE_OBJECT)
@@ -284,10 +287,25 @@ request(WebLocksHandle *self, gboolean is_waiting, Caller caller)
 }
 
 void
+web_locks_handle_begin_loss(WebLocksHandle *self)
+{
+    self->n_notifying++;
+}
+
+void
 web_locks_handle_lose(WebLocksHandle *self, const GError *error)
 {
+    gboolean is_forgotten;
+
     g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_HELD]);
     g_signal_emit(self, signals[SIGNAL_LOST], 0, error);
+    session_enter(self->session);
+    is_forgotten = --self->n_notifying == 0 && self->is_forgotten;
+    if (is_forgotten)
+        self->is_forgotten = FALSE;
+    session_leave(self->session);
+    if (is_forgotten)
+        g_object_unref(self);
 }
 
 /* Takes the lock that was granted; NULL: `error` is set. */
@@ -677,6 +695,10 @@ web_locks_handle_dispose(GObject *object)
 
     session_enter(self->session);
     lock = steal_lock(self);
+    if (self->n_notifying > 0 && !self->is_forgotten) {
+        g_object_ref(self);
+        self->is_forgotten = TRUE;
+    }
     session_leave(self->session);
     g_clear_object(&lock);
     G_OBJECT_CLASS(web_locks_handle_parent_class)->dispose(object);

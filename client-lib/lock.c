@@ -79,25 +79,18 @@ web_locks_lock_set_handle(WebLocksLock *self, WebLocksHandle *handle)
     self->handle = handle;
 }
 
-/* Returns a reference, or NULL: see run_notification() in engine/held-lock.c. */
-static WebLocksHandle *
-dup_handle(const WebLocksLock *self)
-{
-    Session *session = request_get_session(self->request);
-    WebLocksHandle *handle = NULL;
-
-    session_enter(session);
-    g_set_object(&handle, self->handle);
-    session_leave(session);
-    return handle;
-}
-
 static void
 lose(WebLocksLock *self)
 {
-    g_autoptr(WebLocksHandle) handle = dup_handle(self);
+    Session *session = request_get_session(self->request);
     const GError *error = request_get_error(self->request);
+    WebLocksHandle *handle;
 
+    session_enter(session);
+    handle = self->handle;
+    if (handle != NULL)
+        web_locks_handle_begin_loss(handle);
+    session_leave(session);
     notify_held(self);
     g_signal_emit(self, signals[SIGNAL_LOST], 0, error);
     if (handle != NULL)

@@ -63,6 +63,19 @@ threading.Thread(target=want).start()
 thread.start()
 loop.run()
 '''
+STOLEN = '''
+handle = with_attribute(manager.prepare('y'))
+
+def steal():
+    while not is_over.is_set():
+        handle.enter_sync()
+        other.request_sync('y', WebLocks.Options(steal=True)).release()
+        handle.leave()
+
+threading.Thread(target=steal, daemon=True).start()
+thread.start()
+loop.run()
+'''
 
 # Here the other thread makes managers, with the same lock: their agent is the one with an attribute.
 DEFAULT = '''
@@ -167,3 +180,6 @@ class Threads(PythonTestCase):
 
     def test_notified_locks_with_attributes(self):
         self.check_dropping(NOTIFIED)
+
+    def test_stolen_handles_with_attributes(self):
+        self.check_dropping(STOLEN)
