@@ -64,14 +64,16 @@ make_text(const WaitingLine *self, WebLocksLockInfo *first, guint count)
 
 /* The previous text is overwritten by spaces and not by a control sequence, since this works on
  * every terminal. The cursor stays at the beginning, where other output may overwrite the line.
- * While the output is stopped, nothing is drawn: the lock may be granted then. */
+ * While the output is stopped, nothing is drawn: the lock may be granted then. Nor in the
+ * background, also to clear the line: the shell's prompt is there now, and the terminal may stop
+ * this process (tostop). */
 static void
 draw(WaitingLine *self, const char *text)
 {
     g_autofree char *safe = text_for_terminal(text);
     guint width;
 
-    if (!terminal_is_writable(STDERR_FILENO))
+    if (!terminal_is_foreground(STDERR_FILENO) || !terminal_is_writable(STDERR_FILENO))
         return;
     text_cut(safe, terminal_get_size(STDERR_FILENO).columns - 1);
     width = text_width(safe);
@@ -90,8 +92,7 @@ show(WaitingLine *self)
     const guint64 token = first != NULL ? web_locks_lock_info_get_token(first) : 0;
 
     if (self->terminal) {
-        if (terminal_is_foreground(STDERR_FILENO))
-            draw(self, text);
+        draw(self, text);
     } else if (!self->shown || (client != NULL && (token != self->shown_token ||
                                                    g_strcmp0(client, self->shown_client) != 0))) {
         complain("%s", text);

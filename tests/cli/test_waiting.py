@@ -133,3 +133,19 @@ class WaitingLine(CliTestCase):
         self.assertEqual(terminal.wait(), 5)
         self.assertNotIn('Waiting', terminal.text)
         self.assertIn('ran', terminal.text)
+
+    def test_sent_to_the_background(self):
+        """The line isn't cleared where the prompt of the shell is now, nor is `weblocks` stopped for
+        that while it holds the lock."""
+        terminal = self.terminal('-c', f'stty tostop; set -m; "$0" run {self.name} true; '
+                                 'bg >&-; printf "prompt>"; wait; read -r _; exit 5',
+                                 os.environ['WEBLOCKS_CLI'], program='/bin/bash')
+        terminal.wait_for('\rWaiting for ')
+        terminal.press(b'\x1a')
+        terminal.wait_for('prompt>')
+        self.holder.release(self.lock)
+        self.wait_pending(self.name, 0)
+        self.wait_free(self.name)
+        terminal.press(b'\n')
+        self.assertEqual(terminal.wait(), 5, terminal.text)
+        self.assertIn('prompt>', ''.join(terminal.lines()))
