@@ -3,11 +3,13 @@
 
 #include "cli/runner.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -148,12 +150,45 @@ wake(const Keeper *self)
         ;
 }
 
+/* Closes what this process has inherited beside its standard streams: its own descriptors are
+ * close-on-exec. */
+static void
+close_inherited(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    const struct dirent *entry;
+
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        const int fd = atoi(entry->d_name);
+        const int flags = fd > STDERR_FILENO ? fcntl(fd, F_GETFD) : FD_CLOEXEC;
+
+        if (flags >= 0 && (flags & FD_CLOEXEC) == 0)
+            close(fd);
+    }
+    if (folder != NULL)
+        closedir(folder);
+}
+
+/* Somebody may wait for the end of a stream, or for a descriptor to be closed: not for as long as
+ * this process has something to do. */
+static void
+leave_streams(int last)
+{
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    for (int fd = STDIN_FILENO; fd <= last; fd++)
+        dup2(null, fd);
+    close(null);
+    close_inherited();
+}
+
 void
 keeper_report_start(const Keeper *self, pid_t pid)
 {
     setsid();
     self->report->command = pid;
     if (pid == 0) {
+        leave_streams(STDOUT_FILENO);
         self->report->state = KEEPER_CALLS;
         wake(self);
     }
@@ -163,16 +198,12 @@ void
 keeper_leave(Keeper *self, int status)
 {
     G_GNUC_UNUSED int unused;
-    int null;
 
     if (self->report->state == KEEPER_LEAVES)
         return;
     if (self->report->command == 0)
         child_cancel(&self->child);
-    null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        dup2(null, fd);
-    close(null);
+    leave_streams(STDERR_FILENO);
     unused = chdir("/");
     self->report->status = status;
     self->report->state = KEEPER_LEAVES;

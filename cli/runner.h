@@ -70,12 +70,13 @@ struct Keeper {
 gboolean runner_split(gboolean no_fork, int n_locks_max, Keeper *out_keeper, int *out_status);
 
 /* Reports that the command is started, as process `pid`, or 0: the runner becomes the command. The
- * tokens are in the report before. Moves this process to a session of its own. */
+ * tokens are in the report before. Moves this process to a session of its own. With 0, it has of
+ * what it has inherited only standard error from then on. */
 void keeper_report_start(const Keeper *self, pid_t pid);
 
 /* Reports the exit status, once. The runner exits, without this process, which lets go before of
- * what somebody may wait for then: its standard streams and its directory. A child that has not
- * become the command ends. */
+ * what somebody may wait for then: all descriptors that it has inherited, and its directory. A
+ * child that has not become the command ends. */
 void keeper_leave(Keeper *self, int status);
 
 /* Whether no process has the command's end of the pipe. */

@@ -15,7 +15,7 @@ import tempfile
 import time
 import unittest
 
-from buses import NOBODY, PATIENCE, can_be_others, environment, process_stat
+from buses import NOBODY, PATIENCE, can_be_others, environment, process_stat, readable
 from cli import PRINT_AND_WAIT, CliTestCase, children, is_running
 from harness import wait_for
 from test_signals import LISTEN
@@ -198,6 +198,18 @@ class Left(KeeperTestCase):
             self.assertEqual(os.readlink(f'/proc/{keeper}/cwd'), '/')
             self.assertEqual({os.readlink(f'/proc/{keeper}/fd/{fd}') for fd in range(3)},
                              {'/dev/null'})
+
+    def test_no_descriptor_of_the_caller_is_kept(self):
+        """As flock(1): only the process that was left keeps what it has inherited."""
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        pid = int(self.weblocks('run', self.name, 'bash', '-c', f'exec {writer}>&-; {DAEMON}',
+                                pass_fds=[writer]).stdout)
+        self.addCleanup(kill, pid)
+        os.close(writer)
+        self.assertTrue(readable(reader, PATIENCE), 'the pipe is still open')
+        self.assertEqual(os.read(reader, 1), b'')
+        self.assertEqual(self.held(self.name), ['exclusive'])
 
     def test_a_signal_for_the_keeper(self):
         script = 'echo $$; exec sleep 1000 >/dev/null 2>&1'
@@ -407,6 +419,22 @@ class NoFork(KeeperTestCase):
         self.check_still_waits()
         job.write_line()
         self.waiter.wait_granted(self.id_)
+
+    def test_what_the_command_closes_is_closed(self):
+        """The keeper has none of it, but standard error for what it reports."""
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        job = self.job('run', '-F', self.name, 'bash', '-c',
+                       f'exec <&- >&- {writer}>&-; exec sleep 1000', pass_fds=[writer])
+        os.close(writer)
+        self.assertIsNone(job.line())
+        self.assertTrue(readable(reader, PATIENCE), 'the pipe is still open')
+        with self.assertRaises(BrokenPipeError):
+            job.write_line()
+        self.assertTrue(is_running(job.pid))
+        job.signal(signal.SIGKILL)
+        self.assertEqual(job.wait(), -signal.SIGKILL)
+        self.wait_free(self.name)
 
     def test_a_loss(self):
         """The command is terminated, and the processes below it."""
