@@ -13,6 +13,7 @@
 
 #include "cli/commands.h"
 #include "cli/holder.h"
+#include "cli/inherited.h"
 #include "cli/signals.h"
 #include "cli/status.h"
 
@@ -96,6 +97,8 @@ command_hold(const Command *command, int argc, char **argv)
     holder_add_name(&hold.holder, name);
     if (!holder_options_check(&hold.holder.options, command))
         return STATUS_USAGE;
+    /* That of an earlier `weblocks hold` of the script may be among them. */
+    inherited_close();
     if (hold.until_stdin_ends)
         g_unix_fd_add(STDIN_FILENO, G_IO_IN | G_IO_ERR | G_IO_HUP, on_input, &hold);
     else

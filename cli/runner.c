@@ -3,13 +3,11 @@
 
 #include "cli/runner.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -17,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/inherited.h"
 #include "cli/module.h"
 #include "cli/signals.h"
 #include "cli/status.h"
@@ -150,27 +149,7 @@ wake(const Keeper *self)
         ;
 }
 
-/* Closes what this process has inherited beside its standard streams: its own descriptors are
- * close-on-exec. */
-static void
-close_inherited(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    const struct dirent *entry;
-
-    while (folder != NULL && (entry = readdir(folder)) != NULL) {
-        const int fd = atoi(entry->d_name);
-        const int flags = fd > STDERR_FILENO ? fcntl(fd, F_GETFD) : FD_CLOEXEC;
-
-        if (flags >= 0 && (flags & FD_CLOEXEC) == 0)
-            close(fd);
-    }
-    if (folder != NULL)
-        closedir(folder);
-}
-
-/* Somebody may wait for the end of a stream, or for a descriptor to be closed: not for as long as
- * this process has something to do. */
+/* Up to the stream `last`, and with all else that was inherited. */
 static void
 leave_streams(int last)
 {
@@ -179,7 +158,7 @@ leave_streams(int last)
     for (int fd = STDIN_FILENO; fd <= last; fd++)
         dup2(null, fd);
     close(null);
-    close_inherited();
+    inherited_close();
 }
 
 void

@@ -140,6 +140,16 @@ class Bash(CliTestCase):
         job.write_line()
         self.assertEqual((job.wait(), job.stderr()), (0, ''))
 
+    def test_two_in_any_order(self):
+        """The second one has inherited the descriptor of the first, and doesn't keep it."""
+        job = self.start('exec 8< <(weblocks hold "$1 too"); read -r token <&8; exec 9<&-; echo closed;'
+                         'read -r go')
+        self.assertEqual(job.line(), 'closed')
+        self.wait_free(self.name)
+        self.assertEqual(self.held(f'{self.name} too'), ['exclusive'])
+        job.write_line()
+        self.assertEqual(job.wait(), 0)
+
     def test_the_script_is_killed(self):
         job = self.start('read -r go')
         job.signal(signal.SIGKILL)
