@@ -245,14 +245,6 @@ lock_model_take_token(LockModel *model, const ModelRequest *request)
     find_permit(model, request->manager, request->name)->n_tokens--;
 }
 
-static int
-compare_numbers(gconstpointer a, gconstpointer b)
-{
-    const ModelRequest *x = a, *y = b;
-
-    return x->number < y->number ? -1 : x->number > y->number;
-}
-
 void
 lock_model_restart(LockModel *model)
 {
@@ -264,5 +256,4 @@ lock_model_restart(LockModel *model)
             i++;
     }
     g_array_set_size(model->permits, 0);
-    g_array_sort(model->held, compare_numbers);
 }

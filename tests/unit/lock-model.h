@@ -127,6 +127,5 @@ void lock_model_return(LockModel *model, ModelManager manager, guint name);
 void lock_model_revoke(LockModel *model, ModelManager manager, guint name, EffectKind kind);
 void lock_model_decline(LockModel *model, ModelManager manager, guint name);
 
-/* A restart of the service: undecided requests are dropped, no permit is valid, and held locks are
- * in the order of their requests. */
+/* A restart of the service: undecided requests are dropped, and no permit is valid. */
 void lock_model_restart(LockModel *model);
