@@ -346,8 +346,9 @@ echo(guint n_clients)
     struct epoll_event events[EVENTS_MAX];
     int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 
-    while (n_clients == 1)
-        echo_once(echo_pairs[0][1]);
+    if (n_clients == 1)
+        for (;;)
+            echo_once(echo_pairs[0][1]);
     bench_check_errno(epoll_fd >= 0, "epoll");
     for (guint i = 0; i < n_clients; i++) {
         struct epoll_event event = {.events = EPOLLIN, .data.fd = echo_pairs[i][1]};

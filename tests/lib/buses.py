@@ -122,8 +122,13 @@ def adopt_orphans():
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
+# fork() doesn't release what a thread has locked of AddressSanitizer's library (LD_PRELOAD), so the child may not
+# allocate memory, as Python would.
+_BEFORE_EXEC = die_with_parent if 'libasan' not in os.environ.get('LD_PRELOAD', '') else None
+
+
 def spawn(argv, **options):
-    return subprocess.Popen(argv, preexec_fn=die_with_parent, **options)
+    return subprocess.Popen(argv, preexec_fn=_BEFORE_EXEC, **options)
 
 
 def readable(fd, timeout):
