@@ -482,8 +482,9 @@ class Break(ShowTestCase):
         self.a.request('x', self.bucket)
         for name in 'x', 'y':
             done = self.weblocks('break', '-b', self.bucket, '--uid', '0', name, user=65534, group=65534)
-            self.assertEqual((done.returncode, done.stdout, done.stderr),
-                             (77, '', 'weblocks: only root may end the locks of another user\n'))
+            # A coverage build adds that this user can't write the counters.
+            self.assertEqual((done.returncode, done.stdout, done.stderr.splitlines()[:1]),
+                             (77, '', ['weblocks: only root may end the locks of another user']))
         self.assertEqual(len(self.a.query(self.bucket)[0]), 1)
 
 
