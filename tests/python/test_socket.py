@@ -74,6 +74,8 @@ class Socket(PythonTestCase):
         manager = WebLocks.Manager.new(agent, self.bucket)
         self.use(manager)
         self.kill_and_restart()
+        # This bus doesn't start the service. An attempt to open the socket meanwhile has failed before this reply.
+        manager.query_sync()
         self.use(manager)
         self.assert_by_socket(agent, start)
 
